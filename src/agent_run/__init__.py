@@ -1,0 +1,1 @@
+"""Contracts that hold between the agents that plan and the agents that do."""
