@@ -1,0 +1,136 @@
+"""The ground every contract stands on: frozen models, names, durations.
+
+A contract is complete, checked once at the door, and never changed afterwards.
+"""
+
+import re
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Annotated, Final, TypeAlias, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    JsonValue,
+    PlainSerializer,
+    StringConstraints,
+    WithJsonSchema,
+)
+
+_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$"
+_DURATION: Final = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
+_LONGEST_DURATION: Final = timedelta(days=365)
+_UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
+
+
+def _usable_as_ref(name: str) -> str:
+    # Names become git refs and folder names, where this ending is reserved.
+    if name.endswith(".lock"):
+        msg = f"name {name!r} ends in '.lock', which git reserves"
+        raise ValueError(msg)
+    return name
+
+
+Name: TypeAlias = Annotated[
+    str, StringConstraints(pattern=_NAME, max_length=100), AfterValidator(_usable_as_ref)
+]
+"""Letters, digits, `-` and `_`, in parts joined by single dots."""
+RunId: TypeAlias = Name
+TaskId: TypeAlias = Name
+Line: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=4_000)]
+Text: TypeAlias = Annotated[str, StringConstraints(max_length=200_000)]
+Digest: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+
+def parse_duration(value: object) -> object:
+    """Return the `timedelta` that `20m`, `1h30m`, `45s` or a number of seconds stands for."""
+    match value:
+        case bool():
+            return value
+        case int() | float():
+            return timedelta(seconds=value)
+        case str() if value.strip() and (found := _DURATION.fullmatch(value.strip())):
+            amounts = zip(found.groups(), (seconds for _, seconds in _UNITS), strict=True)
+            return timedelta(seconds=sum(float(n) * seconds for n, seconds in amounts if n))
+        case str():
+            msg = f"duration {value!r} is not like '20m', '1h30m' or '45s'"
+            raise ValueError(msg)
+        case _:
+            return value
+
+
+def format_duration(value: timedelta) -> str:
+    """Return the shortest form that `parse_duration` reads back: `20m`, `1h30m`, `0s`."""
+    left = value.total_seconds()
+    parts: list[str] = []
+    for unit, seconds in _UNITS[:-1]:
+        whole, left = divmod(left, seconds)
+        if whole:
+            parts.append(f"{int(whole)}{unit}")
+    if left or not parts:
+        parts.append(f"{left:.3f}".rstrip("0").rstrip(".") + "s")
+    return "".join(parts)
+
+
+def _sensible(value: timedelta) -> timedelta:
+    if not timedelta() < value <= _LONGEST_DURATION:
+        msg = f"duration {format_duration(value)} is not between 0s and 365d"
+        raise ValueError(msg)
+    return value
+
+
+Duration: TypeAlias = Annotated[
+    timedelta,
+    BeforeValidator(parse_duration),
+    AfterValidator(_sensible),
+    PlainSerializer(format_duration, return_type=str),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "number"}]}),
+]
+"""A length of time, written `20m`, `1h30m`, `45s`, or as a number of seconds."""
+
+
+def as_tuple(value: object) -> object:
+    """Let one string stand where a list of strings is expected."""
+    return (value,) if isinstance(value, str) else value
+
+
+Lines: TypeAlias = Annotated[tuple[Line, ...], BeforeValidator(as_tuple)]
+
+
+class Contract(BaseModel):
+    """A value agreed between two parties: complete, checked, and never changed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")
+
+
+ItemT = TypeVar("ItemT")
+
+
+def first_repeated(items: Iterable[ItemT]) -> ItemT | None:
+    """Return the first item that stands twice, or None."""
+    seen: set[ItemT] = set()
+    for item in items:
+        if item in seen:
+            return item
+        seen.add(item)
+    return None
+
+
+__all__ = [
+    "Contract",
+    "Digest",
+    "Duration",
+    "JsonValue",
+    "Line",
+    "Lines",
+    "Name",
+    "RunId",
+    "TaskId",
+    "Text",
+    "as_tuple",
+    "first_repeated",
+    "format_duration",
+    "parse_duration",
+]

@@ -1,0 +1,114 @@
+"""The manifest: what a planner asks for, and what it allows.
+
+A manifest is written once, before any work, and read by everyone after: the executor to
+know its bounds, the fence to enforce them, the gates to judge by them.
+"""
+
+from datetime import timedelta
+from pathlib import PurePosixPath
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, field_validator
+
+from agent_run.contract.base import (
+    Contract,
+    Duration,
+    Line,
+    Lines,
+    Name,
+    TaskId,
+    as_tuple,
+    first_repeated,
+)
+from agent_run.contract.budget import Budget
+
+Review: TypeAlias = Literal["auto", "human", "human-if-risky"]
+OnCrash: TypeAlias = Literal["retry", "escalate"]
+OnSilence: TypeAlias = Literal["escalate", "fail", "skip"]
+Host: TypeAlias = Annotated[
+    str, StringConstraints(pattern=r"^[A-Za-z0-9*.\[\]:_-]+$", max_length=255)
+]
+PathGlob: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
+Paths: TypeAlias = Annotated[tuple[PathGlob, ...], BeforeValidator(as_tuple)]
+
+
+class Check(Contract):
+    """One command that must succeed in a clean checkout of the result."""
+
+    run: Line
+    timeout: Duration = timedelta(minutes=10)
+    min_passed: int | None = Field(default=None, ge=1)
+    """How many tests must have passed, by a report the tested code cannot write."""
+    name: str = ""
+
+
+def _as_check(value: object) -> object:
+    return {"run": value} if isinstance(value, str) else value
+
+
+Checks: TypeAlias = tuple[Annotated[Check, BeforeValidator(_as_check)], ...]
+
+
+class Manifest(Contract):
+    """One task, its bounds, and how it will be judged."""
+
+    task_id: TaskId
+    objective: str = Field(min_length=1, max_length=4_000)
+    intent: str = Field(default="", max_length=4_000)
+    """What the person who started it all asked for, carried along unchanged."""
+    allowed_paths: Paths = ()
+    """Globs below the repository root. Empty means that nothing may be written."""
+    protected_paths: Paths = ()
+    """Globs that may never be changed, whatever `allowed_paths` says."""
+    constraints: Lines = ()
+    verification: Annotated[Checks, BeforeValidator(as_tuple)] = ()
+    """Commands that must exit with 0 in a clean checkout of the result."""
+    invariants: Annotated[Checks, BeforeValidator(as_tuple)] = ()
+    """Commands that must exit with 0 before the work and after it."""
+    handoff_notes: Lines = ()
+    executor: Name | None = None
+    """Who should do it: a name from the configuration. `None` lets anybody claim it."""
+    model: str | None = Field(default=None, max_length=200)
+    """The model for an executor that asks one. `None` is the configured default."""
+    needs: Annotated[tuple[TaskId, ...], BeforeValidator(as_tuple)] = ()
+    """Tasks of the same run that must be accepted before this one may be claimed."""
+    input: JsonValue = None
+    output_schema: dict[str, JsonValue] | None = None
+    """JSON Schema that the record's output must satisfy. `None` asks for no output."""
+    tools: Lines = ()
+    """Tools the executor may use. Empty means its own default set."""
+    network: Literal["deny", "allow"] | tuple[Host, ...] = "deny"
+    budget: Budget = Budget()
+    claim_ttl: Duration = timedelta(minutes=20)
+    min_confidence: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
+    review: Review = "auto"
+    approve_before_claim: bool = False
+    on_crash: OnCrash = "retry"
+    """Whether work whose owner vanished is tried again or shown to a person."""
+    answer_within: Duration | None = None
+    """How long a question may wait for a person. `None` means no limit."""
+    on_silence: OnSilence = "escalate"
+    """What follows when nobody answered in time."""
+    max_diff_lines: int | None = Field(default=None, ge=1)
+    max_diff_files: int | None = Field(default=None, ge=1)
+    priority: int = Field(default=0, ge=-1_000_000, le=1_000_000)
+    labels: dict[Name, str] = Field(default_factory=dict)
+
+    @field_validator("allowed_paths", "protected_paths")
+    @classmethod
+    def _stay_below_the_root(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
+        for path in paths:
+            parts = PurePosixPath(path).parts
+            if not parts or parts[0] == "/" or ".." in parts or "\\" in path:
+                msg = f"path {path!r} is not a relative path below the repository root"
+                raise ValueError(msg)
+        return paths
+
+    @field_validator("needs")
+    @classmethod
+    def _need_each_once(cls, needs: tuple[TaskId, ...]) -> tuple[TaskId, ...]:
+        repeated = first_repeated(needs)
+        if repeated is not None:
+            msg = f"task {repeated!r} is needed twice"
+            raise ValueError(msg)
+        return needs

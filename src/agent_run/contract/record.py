@@ -1,0 +1,118 @@
+"""The execution record: what an executor says it did. A claim, not yet a fact.
+
+Three ways of reporting are read and become this one: the summary of a code change, the
+result of a worker, the result of a checking step.
+"""
+
+from decimal import Decimal
+from typing import Annotated, Any, Final, Generic, Literal, TypeAlias
+
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from typing_extensions import TypeVar
+
+from agent_run.contract.base import Contract, Line, Lines, TaskId, Text
+from agent_run.contract.budget import Spend
+from agent_run.contract.manifest import Paths
+
+RecordStatus: TypeAlias = Literal[
+    "needs_review", "done", "passed", "failed", "blocked", "skipped"
+]
+NextAction: TypeAlias = Literal["continue", "revise", "escalate"]
+OutputT = TypeVar("OutputT", default=JsonValue)
+
+_SAME_STATUS: Final = {"success": "done", "completed": "done"}
+_UNDECIDED: Final = {
+    ("status", "passed|failed|blocked"): "blocked",
+    ("next_action", "continue|revise|escalate"): "escalate",
+}
+"""A model that echoes the choices instead of choosing has decided nothing. The echo is read
+as the most careful choice, so that a person looks at it."""
+
+
+class Evidence(Contract):
+    """Something a reader can check: a quote, a link, a test report, a measurement."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    type: str = Field(default="note", min_length=1, max_length=100)
+    content: Text = ""
+
+
+class Question(Contract):
+    """What an executor must know before it can go on."""
+
+    text: Line
+    answer_schema: dict[str, JsonValue] | None = None
+    """JSON Schema of the answer. `None` means free text."""
+    wider_scope: Paths = ()
+    """Globs the executor asks to be allowed to write."""
+
+
+def _as_question(value: object) -> object:
+    return {"text": value} if isinstance(value, str) else value
+
+
+class Record(Contract, Generic[OutputT]):
+    """What was changed, what was run, what may go wrong, and what should come next."""
+
+    task_id: TaskId | None = None
+    status: RecordStatus = "needs_review"
+    output: OutputT | None = None
+    """What the next task is handed, once this one is accepted."""
+    files_changed: tuple[str, ...] = ()
+    commands_run: tuple[str, ...] = ()
+    risks: Lines = ()
+    warnings: Lines = ()
+    notes: Text = ""
+    evidence: tuple[Evidence, ...] = ()
+    error: Text = ""
+    confidence: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    """`None` means that the executor did not say; a required confidence is then not met."""
+    next_step: Text = ""
+    next_action: NextAction = "continue"
+    question: Annotated[Question | None, BeforeValidator(_as_question)] = None
+    tokens_used: int = Field(default=0, ge=0)
+    requests_made: int = Field(default=0, ge=0)
+    cost_usd: Decimal | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """`None` means that the price is unknown, which is not free."""
+    elapsed_ms: int = Field(default=0, ge=0)
+    observed_only: bool = False
+    """The executor gave no record; this one was built from what was seen."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_other_shapes(cls, value: Any) -> Any:
+        return canonical_record(value) if isinstance(value, dict) else value
+
+    @property
+    def spend(self) -> Spend:
+        priced = self.cost_usd is not None
+        return Spend(
+            tokens=self.tokens_used,
+            requests=self.requests_made,
+            cost_usd=self.cost_usd or Decimal(0),
+            unpriced_requests=0 if priced else self.requests_made,
+            elapsed_ms=self.elapsed_ms,
+        )
+
+
+def canonical_record(value: dict[str, Any]) -> dict[str, Any]:
+    """Return `value` with the names of this contract, whichever known shape it has."""
+    record = dict(value)
+    if "step_id" in record and "task_id" not in record:
+        record["task_id"] = record.pop("step_id")
+    for optional in ("error", "notes", "next_step"):
+        if optional in record and record[optional] is None:
+            del record[optional]
+    status = record.get("status")
+    if isinstance(status, str):
+        record["status"] = _SAME_STATUS.get(status, status)
+    for (key, echo), careful in _UNDECIDED.items():
+        if record.get(key) == echo:
+            record[key] = careful
+            said = f"{key} was left undecided: {echo!r}, read as {careful!r}"
+            record["warnings"] = (*record.get("warnings", ()), said)
+    percent = record.pop("confidence_percent", None)
+    if percent is not None and "confidence" not in record:
+        record["confidence"] = percent / 100 if isinstance(percent, int) else percent
+    return record
