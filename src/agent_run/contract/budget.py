@@ -93,3 +93,6 @@ class Budget(Contract):
         if self.max_cost_usd is not None and spend.cost_usd > self.max_cost_usd:
             broken.append(f"cost ${spend.cost_usd} > ${self.max_cost_usd}")
         return broken
+
+
+UNLIMITED: Final = Budget()

@@ -123,11 +123,20 @@ class Scope:
 
     def is_leftover(self, path: str) -> bool:
         """Say whether `path` is a cache or build output that no allowed pattern asks for."""
-        if not _leftover(path):
-            return False
-        # A pattern that itself reads like a leftover, as `dist/**`, asks for it on purpose.
-        asked = (one for one in self.allowed if _leftover(one.removesuffix("/") + "/x"))
-        return not any(matches(one, path) for one in (*asked, *filter(_leftover, self.allowed)))
+        return _leftover(path) and not any(matches(one, path) for one in self._asked())
+
+    @property
+    def asks_for_leftovers(self) -> bool:
+        """Whether a pattern itself reads like a leftover, as `dist/**`: then it is meant."""
+        return bool(self._asked())
+
+    def _asked(self) -> tuple[str, ...]:
+        below = (f"{one.removesuffix('/')}/x" for one in self.allowed)
+        return tuple(
+            one
+            for one, inner in zip(self.allowed, below, strict=True)
+            if _leftover(one) or _leftover(inner)
+        )
 
     def below_folders(self, is_folder: Callable[[str], bool]) -> "Scope":
         """Return the scope in which an allowed name of a folder means all that is below it."""

@@ -1,8 +1,8 @@
 """The verdict: what the gates found. Given by someone other than the executor."""
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from pydantic import Field, computed_field
+from pydantic import Field, ModelWrapValidatorHandler, computed_field, model_validator
 
 from agent_run.contract.base import Contract, Text
 
@@ -47,6 +47,21 @@ class Verdict(Contract):
     findings: tuple[Finding, ...] = Field(min_length=1)
     tree: str | None = Field(default=None, max_length=64)
     """The git tree that was judged. `None` means that no files were judged."""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _agree_with_itself(
+        cls, value: Any, handler: ModelWrapValidatorHandler["Verdict"]
+    ) -> "Verdict":
+        """Read `passed` back as written, and refuse one that the findings do not bear out."""
+        if not isinstance(value, dict) or "passed" not in value:
+            return handler(value)
+        said = value["passed"]
+        verdict = handler({key: item for key, item in value.items() if key != "passed"})
+        if verdict.passed is not said:
+            msg = f"passed is {said!r}, but the findings say {verdict.passed}"
+            raise ValueError(msg)
+        return verdict
 
     @computed_field  # type: ignore[prop-decorator]  # pydantic wants it on the property
     @property

@@ -1,0 +1,72 @@
+"""What every rule asks first: is there such a task, is this the claim that counts."""
+
+from datetime import datetime
+
+from agent_run.errors import StaleClaim, TransitionError, UnknownTask
+from agent_run.ledger.events import TaskUnblocked
+from agent_run.ledger.state import SETTLED, RunState, Status, TaskState
+
+
+def task_of(run: RunState, task_id: str) -> TaskState:
+    """Return the task, or raise `UnknownTask`."""
+    task = run.tasks.get(task_id)
+    if task is None:
+        msg = f"no task {task_id!r} in this run"
+        raise UnknownTask(msg)
+    return task
+
+
+def unsettled(run: RunState, task_id: str) -> TaskState:
+    """Return the task if it can still change, or raise `TransitionError`."""
+    task = task_of(run, task_id)
+    if task.status in SETTLED:
+        msg = f"task {task_id!r} is {task.status}, and what is settled stays settled"
+        raise TransitionError(msg)
+    return task
+
+
+def in_status(run: RunState, task_id: str, *allowed: Status) -> TaskState:
+    """Return the task if it is in one of these statuses, or raise `TransitionError`."""
+    task = task_of(run, task_id)
+    if task.status not in allowed:
+        expected = " or ".join(allowed)
+        msg = f"task {task_id!r} is {task.status}, expected it to be {expected}"
+        raise TransitionError(msg)
+    return task
+
+
+def held_claim(run: RunState, task_id: str, claim: int) -> TaskState:
+    """Return the task if `claim` is the claim that counts, or raise `StaleClaim`."""
+    task = task_of(run, task_id)
+    if task.status is Status.CLAIMED and task.claim == claim:
+        return task
+    if task.claim is None:
+        now = "nobody ever claimed it"
+    elif task.status is Status.CLAIMED:
+        now = f"claim {task.claim} of {task.owner!r} counts now"
+    elif task.claim == claim:
+        now = f"the task is {task.status}"
+    else:
+        now = f"claim {task.claim} came after it, and the task is {task.status}"
+    msg = f"claim {claim} on task {task_id!r} is not held: {now}"
+    raise StaleClaim(msg)
+
+
+def expired(task: TaskState, now: datetime) -> bool:
+    """Say whether the task's claim may be taken by another owner."""
+    return task.expires_at is not None and task.expires_at <= now
+
+
+def unblocked_by(
+    run: RunState, task_id: str, *, now: datetime, actor: str
+) -> tuple[TaskUnblocked, ...]:
+    """Return one event for each task that only waited for `task_id`."""
+    return tuple(
+        TaskUnblocked(task_id=dependent, at=now, actor=actor)
+        for dependent in run.dependents.get(task_id, ())
+        if _waits_only_for(run.tasks[dependent], task_id)
+    )
+
+
+def _waits_only_for(task: TaskState, need: str) -> bool:
+    return task.status is Status.WAITING and task.approved and task.unmet == {need}

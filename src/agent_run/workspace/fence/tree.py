@@ -1,0 +1,112 @@
+"""What the processes of one command use right now, read from `/proc`.
+
+A process may vanish between two reads; it then counts for nothing.
+"""
+
+import os
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICKS = os.sysconf("SC_CLK_TCK")
+_ENAMETOOLONG = 36
+# Places in `/proc/PID/stat` after the name, which may hold any byte, blanks included.
+_STATE, _PARENT, _UTIME, _CSTIME, _THREADS, _RSS = 0, 1, 11, 14, 17, 21
+
+
+class Usage:
+    """What a set of processes uses together."""
+
+    def __init__(self, pids: list[int]) -> None:
+        self.pids: list[int] = []
+        """Those that were still there."""
+        self.threads = 0
+        self.cpu_sec = 0.0
+        """Their own time and that of the children they have waited for."""
+        self.resident = 0
+        """Bytes; a page that two processes share is counted twice."""
+        for pid in pids:
+            fields = stat(pid)
+            if fields is not None and fields[_STATE] not in {b"Z", b"X"}:
+                self.pids.append(pid)
+                self.threads += int(fields[_THREADS])
+                ticks = sum(int(fields[place]) for place in range(_UTIME, _CSTIME + 1))
+                self.cpu_sec += ticks / _TICKS
+                self.resident += int(fields[_RSS]) * _PAGE
+
+    def proportional(self) -> int:
+        """Bytes of memory, each shared page counted once in all."""
+        return sum(_proportional(pid) for pid in self.pids)
+
+
+def stat(pid: int) -> list[bytes] | None:
+    """The fields of a process after its name; None when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+            return file.read().rpartition(b")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def everyone_else() -> list[int]:
+    """Every process in this pid namespace but the first."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and name != "1"]  # noqa: PTH208
+
+
+def descendants(root: int) -> list[int]:
+    """Every process below `root`, by who started or inherited whom."""
+    children: dict[int, list[int]] = {}
+    names = os.listdir("/proc") if os.path.isdir("/proc/self") else []  # noqa: PTH112, PTH208
+    for name in names:
+        if name.isdigit():
+            fields = stat(int(name))
+            if fields is not None:
+                children.setdefault(int(fields[_PARENT]), []).append(int(name))
+    found: list[int] = []
+    pending = [root]
+    while pending:
+        below = children.get(pending.pop(), [])
+        found += below
+        pending += below
+    return found
+
+
+def disk_bytes(paths: list[str], enough: int) -> int:
+    """Bytes on disk below `paths`, counted until there are more than `enough`.
+
+    A path too long for the kernel counts as more than enough: what cannot be measured
+    is not granted, and honest trees hold none.
+    """
+    total = 0
+    pending = list(paths)
+    while pending and total <= enough:
+        path = pending.pop()
+        try:
+            if os.path.islink(path) or not os.path.isdir(path):  # noqa: PTH112, PTH114
+                total += os.stat(path, follow_symlinks=False).st_blocks * 512  # noqa: PTH116
+                continue
+            with os.scandir(path) as entries:
+                total += _below(entries, pending)
+        except OSError as error:
+            if error.errno == _ENAMETOOLONG:
+                return enough + 1
+    return total
+
+
+def _below(entries: "os._ScandirIterator[str]", pending: list[str]) -> int:
+    total = 0
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            pending.append(entry.path)
+        else:
+            total += entry.stat(follow_symlinks=False).st_blocks * 512
+    return total
+
+
+def _proportional(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:  # noqa: PTH123
+            for line in file:
+                if line.startswith(b"Pss:"):
+                    return int(line.split()[1]) * 1024
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return 0
