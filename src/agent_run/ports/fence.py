@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 Network = Literal["deny", "allow"] | tuple[str, ...]
-"""`"deny"` leaves loopback only, `"allow"` is the host's network, a tuple names `host[:port]`."""
+"""`"deny"` leaves a loopback of its own, `"allow"` the host's network; or `host[:port]` names."""
 
 Stream = Literal["stdout", "stderr"]
 

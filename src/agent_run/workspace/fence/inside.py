@@ -151,7 +151,10 @@ def _bound_processes(wanted: spec.Spec) -> None:
     if wanted.processes is None or os.geteuid() != 0:
         return
     try:
-        _write("/proc/sys/kernel/pid_max", str(max(wanted.processes + _OWN_PROCESSES, _MIN_PID_MAX)))
+        _write(
+            "/proc/sys/kernel/pid_max",
+            str(max(wanted.processes + _OWN_PROCESSES, _MIN_PID_MAX)),
+        )
     except OSError:
         # Kernels before 6.14 have one bound for the whole machine; the keeper still counts.
         return

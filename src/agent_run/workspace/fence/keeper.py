@@ -68,7 +68,7 @@ class Keeper:
     def over_disk(self) -> bool:
         """Whether the writable trees hold more than is granted, counted now."""
         limit = self._spec.disk_bytes
-        return limit is not None and tree.disk_bytes(self._spec.writable, limit) > limit
+        return limit is not None and tree.disk_bytes(self._spec.counted, limit) > limit
 
     def _patience(self) -> float:
         wait = self._tick
@@ -130,8 +130,8 @@ class Keeper:
     def _free_bytes(self) -> int:
         if self._spec.disk_bytes is None:
             return 0
-        places = [os.statvfs(path) for path in self._spec.writable]
-        return min((p.f_bavail * p.f_frsize for p in places), default=0)
+        places = [os.statvfs(path) for path in self._spec.counted]
+        return sum(place.f_bavail * place.f_frsize for place in places)
 
     def _private_bytes(self) -> int:
         """Memory that private files take; they live in memory when they are mounts of ours."""

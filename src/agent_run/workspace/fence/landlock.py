@@ -3,6 +3,8 @@
 A rule can only grant, and grants reach down: what is not named is closed.
 """
 
+# ruff: noqa: PTH - importing pathlib would double the helper's start
+
 import os
 import struct
 
@@ -58,7 +60,7 @@ def _grant(ruleset: int, path: str, rights: int) -> None:
         # Nothing there to grant; whoever creates it later does so outside of the fence.
         return
     try:
-        if not os.path.isdir(path):  # noqa: PTH112 - pathlib would double the helper's start
+        if not os.path.isdir(path):
             rights &= _FILE_RIGHTS
         syscalls.landlock_add(ruleset, _RULE_PATH, struct.pack("=Qi", rights, handle))
     finally:

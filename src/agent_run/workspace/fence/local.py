@@ -166,7 +166,7 @@ class _Run:
 def _pipe() -> Iterator[tuple[int, int]]:
     """A pipe whose reading end never blocks; closed afterwards where it still is open."""
     reading, writing = os.pipe()
-    os.set_blocking(reading, False)  # noqa: FBT003
+    os.set_blocking(reading, False)
     try:
         yield reading, writing
     finally:

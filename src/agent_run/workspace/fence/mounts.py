@@ -4,6 +4,8 @@ The root is an empty tmpfs; what is granted is bound into it, read-only unless s
 otherwise; everything else does not exist inside.
 """
 
+# ruff: noqa: PTH - importing pathlib would double the helper's start
+
 import os
 
 from agent_run.workspace.fence import syscalls
@@ -35,7 +37,7 @@ def enter_new_root(stage: str, layout: list[Entry], private_bytes: int | None) -
         _place(stage, entry, trees.get(entry), size)
     _furnish(stage)
     for kind, path, _source in layout:
-        if kind == "mask" and os.path.isdir(stage + path):  # noqa: PTH112
+        if kind == "mask" and os.path.isdir(stage + path):
             syscalls.seal_path(stage + path, syscalls.ATTR_RDONLY)
     os.chdir(stage)
     syscalls.pivot_here()
@@ -53,12 +55,12 @@ def _place(stage: str, entry: Entry, tree: int | None, size: str) -> None:
         _bind(kind, target, tree)
     elif kind == "link":
         if not os.path.lexists(target):
-            os.makedirs(os.path.dirname(target), exist_ok=True)  # noqa: PTH103, PTH120
+            os.makedirs(os.path.dirname(target), exist_ok=True)
             os.symlink(source, target)
     elif kind == "private":
-        os.makedirs(target, exist_ok=True)  # noqa: PTH103
+        os.makedirs(target, exist_ok=True)
         syscalls.mount("fence", target, "tmpfs", _QUIET, "mode=" + source + size)
-    elif os.path.isdir(target):  # noqa: PTH112
+    elif os.path.isdir(target):
         syscalls.mount("fence", target, "tmpfs", _QUIET, "mode=0555")
     elif os.path.lexists(target):
         _bind("dev", target, syscalls.clone_tree("/dev/null"))
@@ -74,9 +76,9 @@ def _bind(kind: str, target: str, tree: int) -> None:
     if not os.path.lexists(target):
         # Asked of the handle: by now the stage may cover the source's own name.
         if os.fstat(tree).st_mode & _TYPE == _DIRECTORY:
-            os.makedirs(target)  # noqa: PTH103
+            os.makedirs(target)
         else:
-            os.makedirs(os.path.dirname(target), exist_ok=True)  # noqa: PTH103, PTH120
+            os.makedirs(os.path.dirname(target), exist_ok=True)
             os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
     syscalls.attach_tree(tree, target)
     os.close(tree)
@@ -84,12 +86,12 @@ def _bind(kind: str, target: str, tree: int) -> None:
 
 def _furnish(stage: str) -> None:
     """Add what programs take for granted: processes, terminals, links in `/dev`."""
-    os.makedirs(stage + "/proc", exist_ok=True)  # noqa: PTH103
+    os.makedirs(stage + "/proc", exist_ok=True)
     # Read-only: a root outside would else own the switches below `/proc/sys`.
     flags = _QUIET | syscalls.MS_NOEXEC
     syscalls.mount("proc", stage + "/proc", "proc", flags)
     syscalls.seal_path(stage + "/proc", syscalls.ATTR_RDONLY)
-    os.makedirs(stage + "/dev/pts", exist_ok=True)  # noqa: PTH103
+    os.makedirs(stage + "/dev/pts", exist_ok=True)
     options = "newinstance,ptmxmode=0666,mode=620"
     no_suid_exec = syscalls.MS_NOSUID | syscalls.MS_NOEXEC
     syscalls.mount("devpts", stage + "/dev/pts", "devpts", no_suid_exec, options)

@@ -14,29 +14,21 @@ from typing import Final, Literal
 from agent_run.errors import ContractError, FenceUnavailable
 from agent_run.ports.fence import Launch
 from agent_run.workspace.fence.landlock import NET_SINCE
+from agent_run.workspace.fence.places import (
+    DEVICES,
+    ETC,
+    HOME,
+    MACHINE,
+    PRIVATE,
+    SHARED_MEMORY,
+    SYSTEM,
+    system_entries,
+)
 from agent_run.workspace.fence.routes import Routes
 from agent_run.workspace.fence.spec import Entry
 
 Tier = Literal["namespaces", "landlock", "none"]
 
-_SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-_ETC: Final = tuple(
-    f"/etc/{name}"
-    for name in (
-        "alternatives bash.bashrc ca-certificates fonts gai.conf group host.conf hostname hosts "
-        "inputrc java-17-openjdk ld.so.cache ld.so.conf ld.so.conf.d locale.alias localtime "
-        "magic magic.mime mime.types networks nsswitch.conf os-release passwd perl "
-        "pki/ca-trust pki/tls/certs profile protocols python3 python3.11 resolv.conf rpc "
-        "services shells ssl/certs ssl/openssl.cnf terminfo timezone vim"
-    ).split()
-)
-_DEVICES: Final = tuple(
-    f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty")
-)
-_MACHINE: Final = ("/sys/devices/system/cpu",)
-_HOME: Final = "/home/agent"
-_PRIVATE: Final = (("/tmp", "1777"), ("/var/tmp", "1777"), (_HOME, "0700"), ("/dev/shm", "1777"))  # noqa: S108
-_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 _RANK: Final = {"link": 0, "private": 1, "dev": 2, "ro": 3, "rw": 4, "mask": 5}
 _MEBIBYTE: Final = 1024 * 1024
 
@@ -98,12 +90,13 @@ def _with_mounts(launch: Launch, grants: _Grants, routes: Routes) -> dict[str, o
     listen = list(routes.loopback)
     if routes.hosts:
         listen.append(routes.proxy_port)
-    private = [path for path, _mode in _PRIVATE]
+    writable = [*map(os.fspath, grants.writable), *(path for path, _mode in PRIVATE)]
     return {
         "layout": list(_layout(launch, grants)),
         "readable": ["/"],
-        "writable": [*map(os.fspath, grants.writable), *private],
-        "devices": [*_DEVICES, "/dev/pts"],
+        "writable": writable,
+        "counted": writable,
+        "devices": [*DEVICES, "/dev/pts"],
         "private_net": launch.network != "allow",
         "inet": "any",
         "ports": None,
@@ -120,15 +113,16 @@ def _without_mounts(
         raise FenceUnavailable(msg)
     ports = [*routes.loopback, ground.proxy_port] if routes.hosts else [*routes.loopback]
     own = [] if ground.private is None else [os.fspath(ground.private)]
-    readable = [*_SYSTEM, *_ETC, *_MACHINE, "/proc", *_prefixes()]
+    readable = [*SYSTEM, *ETC, *MACHINE, "/proc", *_prefixes()]
     return {
         "readable": [
             os.fspath(path)
             for granted in (*map(Path, readable), *grants.readable)
             for path in _around(granted, grants.hidden)
         ],
-        "writable": [*_undivided(grants), *own],
-        "devices": [*_DEVICES, "/dev/ptmx", "/dev/pts", "/dev/shm"],  # noqa: S108
+        "writable": [*_undivided(grants), *own, SHARED_MEMORY],
+        "counted": [*map(os.fspath, grants.writable), *own],
+        "devices": [*DEVICES, "/dev/ptmx", "/dev/pts"],
         "inet": {"deny": "none", "allow": "any"}.get(str(launch.network), "tcp"),
         "ports": ports if named else None,
     }
@@ -171,19 +165,9 @@ def _layout(launch: Launch, grants: _Grants) -> list[Entry]:
 
 
 def _entries(launch: Launch, grants: _Grants) -> Iterator[Entry]:
-    for name in _SYSTEM:
-        path = Path(name)
-        if path.is_symlink():
-            yield ("link", name, os.fspath(path.readlink()))
-        elif path.is_dir():
-            yield ("ro", name, name)
-    for name in (*_ETC, *_MACHINE, *_prefixes()):
-        if Path(name).exists():
-            yield ("ro", name, os.fspath(Path(name).resolve()))
-    for name in _DEVICES:
-        yield ("dev", name, name)
-    for name, mode in _PRIVATE:
-        yield ("private", name, mode)
+    yield from system_entries()
+    for name in _prefixes():
+        yield ("ro", name, os.fspath(Path(name).resolve()))
     for path in (*launch.readable, *launch.writable, launch.cwd):
         if path.resolve() != path:
             yield ("link", os.fspath(path), os.fspath(path.resolve()))
@@ -199,12 +183,12 @@ def _prefixes() -> tuple[str, ...]:
     return tuple(
         prefix
         for prefix in sorted({sys.prefix, sys.base_prefix, sys.exec_prefix})
-        if not any(Path(prefix).is_relative_to(place) for place in _SYSTEM)
+        if not any(Path(prefix).is_relative_to(place) for place in SYSTEM)
     )
 
 
 def _environment(launch: Launch, ground: Ground, routes: Routes) -> dict[str, str]:
-    home, temporary = _HOME, "/tmp"  # noqa: S108
+    home, temporary = HOME, "/tmp"  # noqa: S108
     if ground.private is not None:
         home, temporary = (os.fspath(ground.private / name) for name in ("home", "tmp"))
     env = {"HOME": home, "TMPDIR": temporary, "PATH": _PATH, **launch.env}

@@ -32,7 +32,7 @@ def open_fence(mode: Mode, *, tier: Tier | None = None, scratch: Path | None = N
     system's temporary directory.
 
     Raises:
-        FenceUnavailable: `mode` is `"require"` and nothing can be held, or `tier` does not work.
+        FenceUnavailable: `mode` is `"require"`, and nothing or not `tier` works here.
     """
     stage = Path(tempfile.gettempdir() if scratch is None else scratch).resolve()
     chosen = _chosen(mode, tier, stage)
@@ -98,7 +98,9 @@ def _kind(tier: Tier, version: int) -> Kind:
 def _mechanisms(version: int, stage: Path) -> tuple[Mechanism, ...]:
     namespaces, plain = (_trial(tier, stage) for tier in _TIERS)
     return (
-        Mechanism("namespaces", not namespaces, namespaces or "user, mount, pid, net, ipc, uts"),
+        Mechanism(
+            "namespaces", not namespaces, namespaces or "user, mount, pid, net, ipc, uts"
+        ),
         Mechanism("landlock", version > 0, f"version {version}" if version else "not offered"),
         Mechanism("seccomp", not (namespaces and plain), plain or "filter loaded"),
         Mechanism("cgroups", works=False, detail="not used; limits are counted by the keeper"),

@@ -27,6 +27,8 @@ class Spec:
     """What the new root is made of, upper paths first."""
     readable: list[str]
     writable: list[str]
+    counted: list[str]
+    """What the disk limit is about: everything writable but what the machine shares."""
     devices: list[str]
     private_net: bool
     inet: str

@@ -158,9 +158,7 @@ def landlock_version() -> int:
 
 def landlock_create(attributes: bytes) -> int:
     """A handle on a new ruleset."""
-    return _syscall(
-        "landlock_create_ruleset", _LANDLOCK_CREATE, attributes, len(attributes), 0
-    )
+    return _syscall("landlock_create_ruleset", _LANDLOCK_CREATE, attributes, len(attributes), 0)
 
 
 def landlock_add(ruleset: int, kind: int, rule: bytes) -> None:

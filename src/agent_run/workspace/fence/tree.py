@@ -3,6 +3,8 @@
 A process may vanish between two reads; it then counts for nothing.
 """
 
+# ruff: noqa: PTH - importing pathlib would double the helper's start
+
 import os
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -40,7 +42,7 @@ class Usage:
 def stat(pid: int) -> list[bytes] | None:
     """The fields of a process after its name; None when it is gone."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+        with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
@@ -48,13 +50,13 @@ def stat(pid: int) -> list[bytes] | None:
 
 def everyone_else() -> list[int]:
     """Every process in this pid namespace but the first."""
-    return [int(name) for name in os.listdir("/proc") if name.isdigit() and name != "1"]  # noqa: PTH208
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and name != "1"]
 
 
 def descendants(root: int) -> list[int]:
     """Every process below `root`, by who started or inherited whom."""
     children: dict[int, list[int]] = {}
-    names = os.listdir("/proc") if os.path.isdir("/proc/self") else []  # noqa: PTH112, PTH208
+    names = os.listdir("/proc") if os.path.isdir("/proc/self") else []
     for name in names:
         if name.isdigit():
             fields = stat(int(name))
@@ -80,8 +82,8 @@ def disk_bytes(paths: list[str], enough: int) -> int:
     while pending and total <= enough:
         path = pending.pop()
         try:
-            if os.path.islink(path) or not os.path.isdir(path):  # noqa: PTH112, PTH114
-                total += os.stat(path, follow_symlinks=False).st_blocks * 512  # noqa: PTH116
+            if os.path.islink(path) or not os.path.isdir(path):
+                total += os.stat(path, follow_symlinks=False).st_blocks * 512
                 continue
             with os.scandir(path) as entries:
                 total += _below(entries, pending)
@@ -103,7 +105,7 @@ def _below(entries: "os._ScandirIterator[str]", pending: list[str]) -> int:
 
 def _proportional(pid: int) -> int:
     try:
-        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:  # noqa: PTH123
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
             for line in file:
                 if line.startswith(b"Pss:"):
                     return int(line.split()[1]) * 1024
