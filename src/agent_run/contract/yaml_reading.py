@@ -26,7 +26,7 @@ _Value: TypeAlias = yaml.ScalarEvent | yaml.MappingStartEvent | yaml.SequenceSta
 Parser: TypeAlias = type[yaml.SafeLoader] | type[yaml.CSafeLoader]
 
 PARSER: Final[Parser] = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
-"""The C parser where it was built; the Python one reads the same, about ten times slower."""
+"""The C parser where it was built; the Python one gives the same values, ten times slower."""
 
 _NUMBER: Final = re.compile(
     r"[-+]?(?:(?:0|[1-9][0-9]*+)(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?"
