@@ -28,6 +28,8 @@ class Spend(Contract):
     def __add__(self, other: "Spend") -> "Spend":
         if other is NOTHING:
             return self
+        if self is NOTHING:
+            return other
         return Spend(
             tokens=self.tokens + other.tokens,
             requests=self.requests + other.requests,
@@ -38,8 +40,10 @@ class Spend(Contract):
 
     def __sub__(self, other: "Spend") -> "Spend":
         """Return what is left; no amount goes below zero."""
-        if other is NOTHING:
+        if other is NOTHING or self is NOTHING:
             return self
+        if self is other:
+            return NOTHING
         return Spend(
             tokens=max(0, self.tokens - other.tokens),
             requests=max(0, self.requests - other.requests),

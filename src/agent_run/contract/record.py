@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, model_valida
 from typing_extensions import TypeVar
 
 from agent_run.contract.base import Contract, Line, Lines, TaskId, Text
-from agent_run.contract.budget import Spend
+from agent_run.contract.budget import NOTHING, Spend
 from agent_run.contract.manifest import Paths
 
 RecordStatus: TypeAlias = Literal[
@@ -86,6 +86,8 @@ class Record(Contract, Generic[OutputT]):
 
     @property
     def spend(self) -> Spend:
+        if not (self.tokens_used or self.requests_made or self.cost_usd or self.elapsed_ms):
+            return NOTHING
         priced = self.cost_usd is not None
         return Spend(
             tokens=self.tokens_used,

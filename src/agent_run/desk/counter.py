@@ -117,8 +117,9 @@ class Desk:
         Raises:
             UnknownTask: no run has such a task.
         """
-        run_id, slash, task_id = task.partition("/")
-        rows = self.store.tasks(run_id=run_id if slash else None, task_id=task_id or run_id)
+        run_id, slash, task_id = task.rpartition("/")
+        rows = self.store.tasks(task_id=task_id)
+        rows = [row for row in rows if not slash or row.run_id == run_id]
         if not rows:
             msg = f"no task {task!r} in this ledger"
             raise UnknownTask(msg)
@@ -134,17 +135,14 @@ class Desk:
 
     def verify(self, run_id: RunId | None = None) -> Iterator[Broken]:
         """Yield every place where the ledger is not what was once written."""
-        for row in self.store.runs(run_id=run_id):
-            pages = self.store.read(row.run_id)
+        for name, head in sorted(self.store.heads().items()):
+            if run_id not in (None, name):
+                continue
+            pages = self.store.read(name)
             yield from breaks(pages)
-            last = pages[-1] if pages else None
-            if last is None or last.seq < row.head:
-                gone = (last.seq if last else 0) + 1
-                yield Broken(row.run_id, gone, f"the last pages up to {row.head} are missing")
-            elif (last.seq, last.digest) != (row.head, row.digest):
-                yield Broken(
-                    row.run_id, last.seq, "is not the page the index knows as the last"
-                )
+            last = pages[-1].seq if pages else 0
+            if last < head:
+                yield Broken(name, last + 1, f"the pages up to {head} are missing")
 
     def wait(self, timeout: timedelta) -> bool:
         """Wait until something may have changed, or until `timeout`."""

@@ -7,7 +7,7 @@ before they were written. It costs the same for the first task of a run and for 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from agent_run.contract.budget import NOTHING
+from agent_run.contract.budget import NOTHING, UNLIMITED
 from agent_run.contract.record import Question
 from agent_run.ledger import events as happened
 from agent_run.ledger.events import AnyEvent
@@ -26,7 +26,8 @@ def evolve(run: RunState, event: AnyEvent) -> RunState:
         case happened.TaskPosted():
             changes = _posted(run, seq, event)
         case happened.RunOpened():
-            changes = {"intent": event.intent, "budget": event.budget, "plan": event.plan}
+            budget = event.budget if event.budget != UNLIMITED else UNLIMITED
+            changes = {"intent": event.intent, "budget": budget, "plan": event.plan}
         case happened.RunCancelled():
             changes = {"cancelled": True}
         case happened.NoteWritten():
@@ -172,7 +173,7 @@ def _submitted(task: TaskState, event: happened.RecordSubmitted, seq: int) -> di
     return {
         "record": event.record,
         "observed": event.observed,
-        "spent": task.spent + (unreported if unreported != NOTHING else NOTHING),
+        "spent": task.spent + unreported,
     }
 
 

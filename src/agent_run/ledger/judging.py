@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Final
 
+from agent_run.contract.budget import UNLIMITED
 from agent_run.contract.verdict import Verdict
 from agent_run.errors import ContractError, TransitionError
 from agent_run.ledger.commands import Answer, Ask, Decide, Judge, Lapse, Submit, Widen
@@ -156,9 +157,9 @@ def _overspent(
     spent = task.spent + task.reserved + unreported
     budget = task.manifest.budget
     broken = budget.exceeded_by(spent)
-    broken += [
-        f"run {limit}" for limit in run.budget.exceeded_by(run.spent - task.spent + spent)
-    ]
+    if run.budget is not UNLIMITED:
+        whole = run.spent - task.spent + spent
+        broken += [f"run {limit}" for limit in run.budget.exceeded_by(whole)]
     if not broken or budget.on_budget == "degrade":
         return ()
     note = "over budget: " + "; ".join(broken)

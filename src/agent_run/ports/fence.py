@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 Network = Literal["deny", "allow"] | tuple[str, ...]
-"""`"deny"` leaves a loopback of its own, `"allow"` the host's network; or `host[:port]` names."""
+"""`"deny"` leaves a private loopback, `"allow"` everything; or names, as `host[:port]`."""
 
 Stream = Literal["stdout", "stderr"]
 

@@ -40,11 +40,8 @@ class RunRow:
     """What the index knows of a run."""
 
     run_id: RunId
-    head: int
-    digest: str
     trace_id: str
     opened_at: datetime
-    changed_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +124,19 @@ class Store(Reader, Protocol):
         """Begin a transaction that finds, reads and writes in one step."""
         ...
 
-    def tasks(
-        self, *, run_id: RunId | None = None, task_id: TaskId | None = None
-    ) -> list[TaskRow]:
-        """Return index rows, newest run first, in order of posting."""
+    def tasks(self, *, task_id: TaskId | None = None) -> list[TaskRow]:
+        """Return index rows, the task posted last first."""
         ...
 
     def runs(self, *, run_id: RunId | None = None, limit: int | None = None) -> list[RunRow]:
         """Return the runs, newest first."""
+        ...
+
+    def heads(self) -> Mapping[RunId, int]:
+        """Return the newest page of each run, as the index has it.
+
+        A book that ends before that page was cut.
+        """
         ...
 
     def counts(self) -> Mapping[Status, int]:

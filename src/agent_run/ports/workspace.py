@@ -161,7 +161,7 @@ class Workspace(Protocol):
         ...
 
     def reopen(self, task_id: str, claim: int) -> Checkout:
-        """Return the checkout that `prepare` made for this claim, now leased by this process."""
+        """Return the checkout that `prepare` made for this claim, leased to this process."""
         ...
 
     def collect(
@@ -216,6 +216,14 @@ class Workspace(Protocol):
         Raises:
             ApplyRefused: it cannot be done without touching other work; nothing was changed.
         """
+        ...
+
+    def park(self, checkout: Checkout) -> None:
+        """Let go of a checkout that must outlive this process until someone discards it."""
+        ...
+
+    def candidate(self, task_id: str, claim: int) -> Candidate | None:
+        """Return what `collect` found for this claim, from any process; None if not yet."""
         ...
 
     def discard(self, checkout: Checkout) -> None:

@@ -24,14 +24,11 @@ SQLITE: Final[tuple[str, ...]] = (
     BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 
     CREATE TABLE runs (
-        number     INTEGER PRIMARY KEY,
-        run_id     TEXT    NOT NULL UNIQUE,
-        head       INTEGER NOT NULL,
-        digest     TEXT    NOT NULL,
-        trace_id   TEXT    NOT NULL,
-        opened_at  INTEGER NOT NULL,
-        changed_at INTEGER NOT NULL
-    ) STRICT;
+        run_id    TEXT    NOT NULL PRIMARY KEY,
+        trace_id  TEXT    NOT NULL,
+        opened_at INTEGER NOT NULL,
+        untasked  INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
 
     CREATE TABLE tasks (
         number   INTEGER PRIMARY KEY,
@@ -45,12 +42,10 @@ SQLITE: Final[tuple[str, ...]] = (
         changed  INTEGER NOT NULL
     ) STRICT;
     CREATE UNIQUE INDEX tasks_by_name ON tasks (task_id, run_id);
-    CREATE INDEX tasks_ready ON tasks (priority DESC, number) WHERE status = 'ready';
-    CREATE INDEX tasks_ready_for ON tasks (executor, priority DESC, number)
+    CREATE INDEX tasks_ready ON tasks (executor, priority DESC, number)
         WHERE status = 'ready';
-    CREATE INDEX tasks_of_run ON tasks (run_id, status, priority DESC, number);
-    CREATE INDEX tasks_due ON tasks (status, due) WHERE due IS NOT NULL;
-    CREATE INDEX tasks_submitted ON tasks (priority DESC, number) WHERE status = 'submitted';
+    CREATE INDEX tasks_busy ON tasks (status, due)
+        WHERE status IN ('claimed', 'asked', 'submitted');
 
     CREATE TABLE blobs (
         digest  TEXT NOT NULL PRIMARY KEY,

@@ -9,11 +9,11 @@ import hashlib
 import sqlite3
 import threading
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final, Self
 
 from agent_run.contract.base import RunId, TaskId
 from agent_run.errors import SequenceTaken, StoreError
@@ -26,14 +26,12 @@ LARGEST_BODY: Final = 32_768
 """Longer bodies are kept among the blobs, so that reading the index stays quick."""
 
 _TASK: Final = "run_id, task_id, status, priority, posted, executor, due, changed"
-_RUN: Final = "run_id, head, digest, trace_id, opened_at, changed_at"
-_URGENT_FIRST: Final = "priority DESC, number"
-_KINDS: Final[Mapping[Wanted, tuple[Status, str]]] = {
-    "ready": (Status.READY, _URGENT_FIRST),
-    "submitted": (Status.SUBMITTED, _URGENT_FIRST),
-    "expired": (Status.CLAIMED, "due"),
-    "overdue": (Status.ASKED, "due"),
+_BUSY: Final[Mapping[Wanted, tuple[Status, bool]]] = {
+    "submitted": (Status.SUBMITTED, False),
+    "expired": (Status.CLAIMED, True),
+    "overdue": (Status.ASKED, True),
 }
+"""What is looked for -> status, and whether only what is past its time counts."""
 _POLL: Final = 0.02
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -70,15 +68,47 @@ class SqliteStore:
 
     def find(self, search: Search) -> list[TaskRow]:
         """Return open tasks, most urgent first: priority, then order of posting."""
-        found: list[tuple[int, TaskRow]] = []
-        for where, values in _conditions(search):
-            rows = self._rows(
-                f"SELECT number, {_TASK} FROM tasks WHERE {where} LIMIT ?",  # noqa: S608
-                (*values, search.limit),
+        if search.wanted != "ready":
+            return self._find_busy(search)
+        found: list[Any] = []
+        for executor in self._executors(search):
+            found += self._rows(
+                f"SELECT number, {_TASK} FROM tasks"  # noqa: S608
+                " WHERE status = 'ready' AND executor = ? AND (? IS NULL OR run_id = ?)"
+                " ORDER BY priority DESC, number LIMIT ?",
+                (executor, search.run_id, search.run_id, search.limit),
             )
-            found += [(row[0], _task_row(row[1:])) for row in rows]
-        found.sort(key=lambda item: (-item[1].priority, item[0]))
-        return [row for _, row in found[: search.limit]]
+        if len(found) > 1:
+            found.sort(key=_urgency)
+        return [_task_row(row[1:]) for row in found[: search.limit]]
+
+    def _find_busy(self, search: Search) -> list[TaskRow]:
+        status, overdue = _BUSY[search.wanted]
+        rows = self._rows(
+            f"SELECT {_TASK} FROM tasks WHERE status = ? AND (? IS NULL OR run_id = ?)"  # noqa: S608
+            f" {'AND due <= ? ORDER BY due, number' if overdue else 'ORDER BY number'} LIMIT ?",
+            (
+                *(status, search.run_id, search.run_id),
+                *((_microseconds(search.now),) if overdue else ()),
+                -1 if search.executors is not None else search.limit,
+            ),
+        )
+        found = [_task_row(row) for row in rows]
+        if search.executors is not None:
+            wanted = {"", *search.executors}
+            found = [row for row in found if row.executor in wanted]
+        return found[: search.limit]
+
+    def _executors(self, search: Search) -> Iterator[str]:
+        """Yield the executors to look under, by jumping from one to the next in the index."""
+        if search.executors is not None:
+            yield from dict.fromkeys(("", *search.executors))
+            return
+        sql = "SELECT min(executor) FROM tasks WHERE status = 'ready' AND executor "
+        ((executor,),) = self._rows(f"{sql} >= ''", ())
+        while executor is not None:
+            yield executor
+            ((executor,),) = self._rows(f"{sql} > ?", (executor,))
 
     def append(self, chapters: Sequence[Chapter]) -> None:
         """Write all chapters in one transaction of their own, all or none."""
@@ -86,43 +116,36 @@ class SqliteStore:
             writer.append(chapters)
         self._written.set()
 
-    @contextmanager
-    def exclusive(self) -> Generator["_Writer"]:
+    def exclusive(self) -> "_Transaction":
         """Begin a transaction that finds, reads and writes in one step."""
-        with self._mutex, self._queued():
-            db = self._db
-            self._run("BEGIN IMMEDIATE")
-            try:
-                with self._translated():
-                    yield _Writer(self, db)
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
-            self._run("COMMIT")
+        return _Transaction(self, self._db, self._mutex, self._queue)
 
-    def tasks(
-        self, *, run_id: RunId | None = None, task_id: TaskId | None = None
-    ) -> list[TaskRow]:
-        """Return index rows, newest run first, in order of posting."""
-        named = [("t.run_id", run_id), ("t.task_id", task_id)]
-        where = " AND ".join(f"{column} = ?" for column, value in named if value is not None)
-        columns = ", ".join(f"t.{column}" for column in _TASK.split(", "))
+    def tasks(self, *, task_id: TaskId | None = None) -> list[TaskRow]:
+        """Return index rows, the task posted last first."""
         rows = self._rows(
-            f"SELECT {columns} FROM tasks t JOIN runs r USING (run_id)"  # noqa: S608
-            f" WHERE {where or 'TRUE'} ORDER BY r.number DESC, t.posted",
-            [value for _, value in named if value is not None],
+            f"SELECT {_TASK} FROM tasks"  # noqa: S608
+            f" {'' if task_id is None else 'WHERE task_id = ?'} ORDER BY number DESC",
+            () if task_id is None else (task_id,),
         )
         return [_task_row(row) for row in rows]
 
     def runs(self, *, run_id: RunId | None = None, limit: int | None = None) -> list[RunRow]:
         """Return the runs, newest first."""
         rows = self._rows(
-            f"SELECT {_RUN} FROM runs WHERE ? IS NULL OR run_id = ?"  # noqa: S608
-            " ORDER BY number DESC LIMIT ?",
+            "SELECT run_id, trace_id, opened_at FROM runs WHERE ? IS NULL OR run_id = ?"
+            " ORDER BY opened_at DESC, run_id LIMIT ?",
             (run_id, run_id, -1 if limit is None else limit),
         )
-        return [_run_row(row) for row in rows]
+        return [RunRow(name, trace, _moment(at)) for name, trace, at in rows]
+
+    def heads(self) -> Mapping[RunId, int]:
+        """Return the newest page of each run, as the index has it."""
+        rows = self._rows(
+            "SELECT run_id, max(page) FROM (SELECT run_id, changed AS page FROM tasks"
+            " UNION ALL SELECT run_id, untasked FROM runs) GROUP BY run_id",
+            (),
+        )
+        return dict(rows)
 
     def counts(self) -> Mapping[Status, int]:
         """Return how many tasks are in each status."""
@@ -132,7 +155,7 @@ class SqliteStore:
     def save_snapshot(self, snapshot: Snapshot) -> None:
         """Keep `snapshot` instead of an older one of the same run."""
         with self.exclusive():
-            self._run(
+            self._db.execute(
                 "INSERT INTO snapshots VALUES (?, ?, ?, ?) ON CONFLICT (run_id) DO UPDATE"
                 " SET seq = excluded.seq, digest = excluded.digest, body = excluded.body"
                 " WHERE excluded.seq > snapshots.seq",
@@ -148,7 +171,7 @@ class SqliteStore:
         """Keep `content` and return its SHA-256; keeping it twice keeps it once."""
         digest = hashlib.sha256(content).hexdigest()
         with self.exclusive():
-            self._run("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (digest, content))
+            self._db.execute("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (digest, content))
         return digest
 
     def blob(self, digest: str) -> bytes | None:
@@ -210,26 +233,64 @@ class SqliteStore:
         with self._mutex, self._translated():
             return self._db.execute(sql, values).fetchall()
 
-    def _run(self, sql: str, values: Sequence[object] = ()) -> int:
-        with self._translated():
-            return self._db.execute(sql, values).rowcount
-
     @contextmanager
     def _translated(self) -> Generator[None]:
         try:
             yield
         except sqlite3.Error as error:
-            msg = f"the ledger {str(self._path)!r} cannot be used: {error}"
-            raise StoreError(msg) from error
+            raise self.unusable(error) from error
+
+    def unusable(self, error: sqlite3.Error) -> StoreError:
+        """Return what to tell the user about an error of the database itself."""
+        return StoreError(f"the ledger {str(self._path)!r} cannot be used: {error}")
 
 
-class _Writer:
-    """The store inside one transaction; nobody else writes until it ends."""
+class _Transaction:
+    """The store inside one transaction; nobody else writes until it ends.
 
-    def __init__(self, store: SqliteStore, db: sqlite3.Connection) -> None:
+    A class with two plain methods, because generator context managers took a fifth of the
+    time of a commit.
+    """
+
+    def __init__(
+        self,
+        store: SqliteStore,
+        db: sqlite3.Connection,
+        mutex: threading.RLock,
+        queue: IO[bytes],
+    ) -> None:
         self.read = store.read
         self.find = store.find
+        self._store = store
         self._db = db
+        self._mutex = mutex
+        self._queue = queue
+
+    def __enter__(self) -> Self:
+        self._mutex.acquire()
+        try:
+            fcntl.flock(self._queue, fcntl.LOCK_EX)
+            self._db.execute("BEGIN IMMEDIATE")
+        except BaseException as error:
+            self._leave()
+            if isinstance(error, sqlite3.Error):
+                raise self._store.unusable(error) from error
+            raise
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            self._db.execute("COMMIT" if error is None else "ROLLBACK")
+        except sqlite3.Error as fault:
+            raise self._store.unusable(fault) from fault
+        finally:
+            self._leave()
+        if isinstance(error, sqlite3.Error):
+            raise self._store.unusable(error) from error
+
+    def _leave(self) -> None:
+        fcntl.flock(self._queue, fcntl.LOCK_UN)
+        self._mutex.release()
 
     def hold(self, run_id: RunId) -> None:
         """Do nothing: the whole file is held."""
@@ -237,25 +298,26 @@ class _Writer:
     def append(self, chapters: Sequence[Chapter]) -> None:
         """Write all chapters and their index rows."""
         for chapter in chapters:
-            self._move_head(chapter)
+            self._follow(chapter)
             self._write_pages(chapter.pages)
-            self._index(chapter.rows)
+            self._index(chapter)
 
-    def _move_head(self, chapter: Chapter) -> None:
-        last, at = chapter.pages[-1], _microseconds(chapter.at)
+    def _follow(self, chapter: Chapter) -> None:
+        """Make sure that the chapter begins where the book ends."""
+        first = chapter.pages[0]
         if chapter.after:
-            moved = self._db.execute(
-                "UPDATE runs SET head = ?, digest = ?, changed_at = ?"
-                " WHERE run_id = ? AND head = ?",
-                (last.seq, last.digest, at, chapter.run_id, chapter.after),
-            )
+            newest = self._db.execute(
+                "SELECT max(seq) FROM pages WHERE run_id = ?", (chapter.run_id,)
+            ).fetchone()[0]
+            follows = newest == chapter.after
         else:
-            moved = self._db.execute(
-                "INSERT INTO runs (run_id, head, digest, trace_id, opened_at, changed_at)"
-                " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO NOTHING",
-                (chapter.run_id, last.seq, last.digest, last.trace_id, at, at),
+            opened = self._db.execute(
+                "INSERT INTO runs (run_id, trace_id, opened_at, untasked) VALUES (?, ?, ?, 0)"
+                " ON CONFLICT (run_id) DO NOTHING",
+                (chapter.run_id, first.trace_id, _microseconds(chapter.at)),
             )
-        if moved.rowcount != 1:
+            follows = opened.rowcount == 1
+        if not follows:
             msg = f"page {chapter.after + 1} of run {chapter.run_id!r} is taken"
             raise SequenceTaken(msg)
 
@@ -273,38 +335,31 @@ class _Writer:
         sealed = (body, blob, page.digest)
         return (page.run_id, page.seq, page.task_id, page.kind, page.trace_id, *sealed)
 
-    def _index(self, rows: Sequence[TaskRow]) -> None:
-        self._db.executemany(
-            f"INSERT INTO tasks ({_TASK}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
-            " ON CONFLICT (task_id, run_id) DO UPDATE"
-            " SET status = excluded.status, due = excluded.due, changed = excluded.changed",
-            map(_indexed, rows),
-        )
+    def _index(self, chapter: Chapter) -> None:
+        for row in chapter.rows:
+            due = None if row.due is None else _microseconds(row.due)
+            if row.posted > chapter.after:
+                named = (row.run_id, row.task_id, row.status.value, row.priority)
+                self._db.execute(
+                    f"INSERT INTO tasks ({_TASK}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+                    (*named, row.posted, row.executor, due, row.changed),
+                )
+            else:
+                self._db.execute(
+                    "UPDATE tasks SET status = ?, due = ?, changed = ?"
+                    " WHERE task_id = ? AND run_id = ?",
+                    (row.status.value, due, row.changed, row.task_id, row.run_id),
+                )
+        untasked = max((page.seq for page in chapter.pages if not page.task_id), default=0)
+        if untasked:
+            self._db.execute(
+                "UPDATE runs SET untasked = ? WHERE run_id = ?", (untasked, chapter.run_id)
+            )
 
 
-def _indexed(row: TaskRow) -> tuple[object, ...]:
-    due = None if row.due is None else _microseconds(row.due)
-    named = (row.run_id, row.task_id, row.status.value, row.priority)
-    return (*named, row.posted, row.executor, due, row.changed)
-
-
-def _run_row(row: Sequence[Any]) -> RunRow:
-    run_id, head, digest, trace_id, opened_at, changed_at = row
-    return RunRow(run_id, head, digest, trace_id, _moment(opened_at), _moment(changed_at))
-
-
-def _conditions(search: Search) -> list[tuple[str, tuple[object, ...]]]:
-    """Return one condition for each index that answers a part of the search."""
-    status, order = _KINDS[search.wanted]
-    where, values = f"status = '{status}'", list[object]()
-    if order == "due":
-        where, values = f"{where} AND due <= ?", [_microseconds(search.now)]
-    if search.run_id is not None:
-        where, values = f"{where} AND run_id = ?", [*values, search.run_id]
-    if search.executors is None:
-        return [(f"{where} ORDER BY {order}", tuple(values))]
-    names = dict.fromkeys(("", *search.executors))
-    return [(f"{where} AND executor = ? ORDER BY {order}", (*values, name)) for name in names]
+def _urgency(row: Sequence[Any]) -> tuple[int, int]:
+    number, _run, _task, _status, priority, *_rest = row
+    return (-priority, number)
 
 
 def _task_row(row: Sequence[Any]) -> TaskRow:

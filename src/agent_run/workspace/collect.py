@@ -73,7 +73,7 @@ class Comparison:
         """Walk the folder `top` once and fill in what differs."""
         self._folders = {step for path in self.base for step in _parents(path)}
         self._device = os.fstat(top).st_dev
-        for found in walk(top, enter=self._enter):
+        for found in walk(top, enter=self._enter, locked=self._locked):
             if found.path != _GIT:
                 self._weigh(found)
             if self._met > self.bounds.entries:
@@ -121,6 +121,10 @@ class Comparison:
             self.issue("tampered", path, fault)
         return not fault
 
+    def _locked(self, found: Found, error: OSError) -> None:
+        self._hidden.append(found.path + b"/")
+        self.issue("tampered", found.path, f"cannot be read: {error.strerror}")
+
     def _is_leftover(self, path: bytes) -> bool:
         if path in self._folders or path in self.base or self.scope.asks_for_leftovers:
             return False
@@ -146,14 +150,13 @@ class Comparison:
         path = found.path
         entry = self.base.get(path)
         self._seen.add(path)
-        standing = self._standing(path, in_base=entry is not None)
-        if standing == "ephemeral":
-            self.dropped.append(self.shown(path))
-            return
         try:
             if entry is not None and self._is_same(found, entry):
                 return
-            if self._may_enter(found, standing):
+            standing = self._standing(path, in_base=entry is not None)
+            if standing == "ephemeral":
+                self.dropped.append(self.shown(path))
+            elif self._may_enter(found, standing):
                 self._stage(found)
         except (ChangedWhileRead, OSError) as error:
             said = error.strerror if isinstance(error, OSError) else str(error)
@@ -174,6 +177,8 @@ class Comparison:
         path, in_base = found.path, found.path in self.base
         fault = self._kind_fault(found) or (None if in_base else name_fault(path))
         if fault:
+            # What the base has below a folder that became this is hidden, not deleted.
+            self._hidden.append(path + b"/")
             self.issue("tampered", path, fault)
         elif standing == "protected":
             self.issue("tampered", path, f"is protected and was {_verb(in_base=in_base)}")

@@ -59,7 +59,7 @@ def write(fd: int, kind: Lease) -> None:
 
 
 def is_live(home: Path) -> bool:
-    """Say whether someone works in the checkout at `home`, or a person was promised it stays."""
+    """Say whether someone works in the checkout at `home`, or it was promised to a person."""
     try:
         fd = os.open(home / _FILE, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:

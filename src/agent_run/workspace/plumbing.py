@@ -71,6 +71,8 @@ class Git:
     index: Path | None = None
     settings: tuple[tuple[str, str], ...] = ()
     """Configuration on top of none, as `("core.autocrlf", "true")`."""
+    search: bool = False
+    """Whether git looks for the repository upwards from `directory`."""
 
     def run(
         self, *arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = None
@@ -150,7 +152,6 @@ class Git:
             "HOME": NOTHING,
             "LC_ALL": "C",
             "TZ": "UTC",
-            "GIT_DIR": str(self.directory),
             "GIT_CONFIG_GLOBAL": NOTHING,
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_ATTR_NOSYSTEM": "1",
@@ -160,6 +161,8 @@ class Git:
             "GIT_LITERAL_PATHSPECS": "1",
             "GIT_TERMINAL_PROMPT": "0",
         }
+        if not self.search:
+            env["GIT_DIR"] = str(self.directory)
         if self.work_tree:
             env["GIT_WORK_TREE"] = str(self.work_tree)
         if self.objects:
@@ -234,6 +237,38 @@ def find_git(program: str | None = None) -> str:
         msg = f"{said.strip()!r} is too old, git 2.38 or later is needed"
         raise Unfit(msg)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a repository was found."""
+
+    directory: Path
+    top: Path
+    object_format: ObjectFormat
+
+
+def discover(program: str, root: Path) -> Place | None:
+    """Return the repository that `root` lies in, or None if it lies in none.
+
+    Raises:
+        WorkspaceError: it lies in one that has no files of its own.
+    """
+    git = Git(program, root, search=True)
+    asked = ("rev-parse", "--path-format=absolute", "--show-object-format", "--git-dir")
+    code, out, err = git.attempt(*asked)
+    if code:
+        if b"not a git repository" in err:
+            return None
+        msg = f"git cannot read the repository at {str(root)!r}: {_last_words(err)}"
+        raise WorkspaceError(msg)
+    lines = os.fsdecode(out).splitlines()
+    top = git.attempt("rev-parse", "--path-format=absolute", "--show-toplevel")
+    if top[0]:
+        msg = f"{str(root)!r} is a bare repository or inside '.git'; work needs its files"
+        raise WorkspaceError(msg)
+    found: ObjectFormat = "sha256" if lines[0] == "sha256" else "sha1"
+    return Place(Path(lines[1]), Path(os.fsdecode(top[1]).removesuffix("\n")), found)
 
 
 def anchor(state: Path, object_format: ObjectFormat) -> Path:

@@ -90,10 +90,17 @@ class Found:
             os.close(fd)
 
 
-def walk(folder: int, *, enter: Callable[[Found], bool], below: bytes = b"") -> Iterator[Found]:
+def walk(
+    folder: int,
+    *,
+    enter: Callable[[Found], bool],
+    locked: Callable[[Found, OSError], None],
+    below: bytes = b"",
+) -> Iterator[Found]:
     """Yield everything in `folder` that is not a folder; `enter` is asked about those.
 
-    `enter` bounds the depth: each level keeps one handle open.
+    `enter` bounds the depth, since each level keeps one handle open, and `locked` is told
+    of a folder that cannot be opened.
     """
     with os.scandir(folder) as entries:
         names = sorted(entry.name for entry in entries)
@@ -104,8 +111,12 @@ def walk(folder: int, *, enter: Callable[[Found], bool], below: bytes = b"") -> 
         if not stat.S_ISDIR(status.st_mode):
             yield found
         elif enter(found):
-            inner = open_folder(name, folder)
             try:
-                yield from walk(inner, enter=enter, below=path + b"/")
+                inner = open_folder(name, folder)
+            except OSError as error:
+                locked(found, error)
+                continue
+            try:
+                yield from walk(inner, enter=enter, locked=locked, below=path + b"/")
             finally:
                 os.close(inner)

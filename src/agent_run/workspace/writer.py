@@ -33,7 +33,7 @@ def write_tree(git: Git, entries: Mapping[bytes, Entry], into: Path) -> None:
     held = [path for path in order if entries[path].mode != MODULE]
     for path in order:
         if entries[path].mode == MODULE:
-            os.makedirs(os.fsencode(into) + b"/" + path, exist_ok=True)
+            (into / os.fsdecode(path)).mkdir(parents=True, exist_ok=True)
     try:
         _write(git, entries, held, os.fsencode(into))
     except FileExistsError as error:
@@ -72,7 +72,7 @@ def _folder(root: bytes, path: bytes) -> int:
     whole = root + b"/" + path if path else root
     with suppress(FileNotFoundError):
         return os.open(whole, _FOLDER)
-    os.makedirs(whole, exist_ok=True)
+    Path(os.fsdecode(whole)).mkdir(parents=True, exist_ok=True)
     return os.open(whole, _FOLDER)
 
 

@@ -5,6 +5,7 @@ meets a binary, a broken encoding or a text too large to look at.
 """
 
 import codecs
+import re
 import stat
 from bisect import bisect_right
 from collections.abc import Callable
@@ -20,8 +21,8 @@ from agent_run.executors.content.remarks import Remark, Severity, digest_of, quo
 
 Format: TypeAlias = Literal["markdown", "html", "plain"]
 
-MOST_BYTES: Final = 4_000_000
-"""About 600,000 words; a larger draft is refused, not read in part."""
+MOST_BYTES: Final = 2_000_000
+"""About 300,000 words; a larger draft is refused, not read in part."""
 _FORMATS: Final[dict[str, Format]] = {
     ".md": "markdown",
     ".markdown": "markdown",
@@ -35,6 +36,7 @@ _READERS: Final[dict[Format, Callable[[str], Prose]]] = {
     "html": read_html,
     "plain": read_plain,
 }
+_LONE_RETURN: Final = re.compile(r"\r(?!\n)")
 _MARKS: Final = (
     # The mark of UTF-32 begins with that of UTF-16, so it is looked for first.
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -148,6 +150,8 @@ def _line_starts(text: str) -> tuple[int, ...]:
         starts.append(at + 1)
         at = text.find("\n", at + 1)
     if "\r" in text:
-        lone = (i + 1 for i, char in enumerate(text) if char == "\r" and text[i + 1 : i + 2] != "\n")
+        lone = (
+            i + 1 for i, char in enumerate(text) if char == "\r" and text[i + 1 : i + 2] != "\n"
+        )
         starts = sorted({*starts, *lone})
     return tuple(starts)

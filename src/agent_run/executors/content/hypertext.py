@@ -22,8 +22,36 @@ _BARE_URL: Final = re.compile(r"\bhttps?://[^\s<>\"'`]{1,4000}")
 _BLANK_LINE: Final = re.compile(r"(?:\r\n|\r|\n)[ \t]*+(?:\r\n|\r|\n)\s*+")
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _INLINE: Final = frozenset(
-    "a abbr b bdi bdo big cite data dfn em font i img ins label mark q s small span strike "
-    "strong sub sup time u var wbr".split()
+    (
+        "a",
+        "abbr",
+        "b",
+        "bdi",
+        "bdo",
+        "big",
+        "cite",
+        "data",
+        "dfn",
+        "em",
+        "font",
+        "i",
+        "img",
+        "ins",
+        "label",
+        "mark",
+        "q",
+        "s",
+        "small",
+        "span",
+        "strike",
+        "strong",
+        "sub",
+        "sup",
+        "time",
+        "u",
+        "var",
+        "wbr",
+    )
 )
 _KINDS: Final[dict[str, Kind]] = {
     "li": "list",

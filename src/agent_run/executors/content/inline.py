@@ -155,9 +155,7 @@ class Inline:
                     dropped.update((start, found.start()))
         return frozenset(dropped)
 
-    def _token(
-        self, found: re.Match[str], readers: Readers, dropped: frozenset[int]
-    ) -> int:
+    def _token(self, found: re.Match[str], readers: Readers, dropped: frozenset[int]) -> int:
         if found["close"] is not None:
             return self._close(found, dropped)
         reader = readers.get(found.lastgroup or "")

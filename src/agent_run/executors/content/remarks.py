@@ -92,7 +92,9 @@ def tally(remarks: Sequence[Remark]) -> str:
     """Return one sentence that counts `remarks` by severity."""
     counts = Counter(one.severity for one in remarks)
     order: tuple[Severity, ...] = ("error", "warning", "suggestion")
-    said = [f"{counts[name]} {name}{'s' * (counts[name] != 1)}" for name in order if counts[name]]
+    said = [
+        f"{counts[name]} {name}{'s' * (counts[name] != 1)}" for name in order if counts[name]
+    ]
     return ", ".join(said) if said else "nothing to remark"
 
 

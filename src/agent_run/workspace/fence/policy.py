@@ -29,6 +29,7 @@ from agent_run.workspace.fence.spec import Entry
 
 Tier = Literal["namespaces", "landlock", "none"]
 
+_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 _RANK: Final = {"link": 0, "private": 1, "dev": 2, "ro": 3, "rw": 4, "mask": 5}
 _MEBIBYTE: Final = 1024 * 1024
 

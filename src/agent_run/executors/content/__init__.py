@@ -1,0 +1,1 @@
+"""Content checkers that need no model: brand tone, compliance phrases, links, spelling."""

@@ -1,0 +1,212 @@
+"""An accepted change on the user's current branch, and off it again.
+
+Everything is computed and checked before the first write, and whatever could touch work
+that is not committed is refused.
+"""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from agent_run.errors import ApplyRefused, WorkspaceError
+from agent_run.ports.workspace import Applied, Stamp
+from agent_run.workspace import commits
+from agent_run.workspace.commits import Commit
+from agent_run.workspace.names import printable
+from agent_run.workspace.plumbing import Git
+from agent_run.workspace.repository import Repository, Scratch, listed
+
+_BUSY: Final = (
+    ("index.lock", "another git command is running, or one died and left 'index.lock'"),
+    ("MERGE_HEAD", "a merge is in progress"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick is in progress"),
+    ("REVERT_HEAD", "a revert is in progress"),
+    ("rebase-merge", "a rebase is in progress"),
+    ("rebase-apply", "a rebase is in progress"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One move of the branch: the change from `old` to `new`, on top of what is there."""
+
+    name: str
+    old: str
+    new: str
+
+
+def apply(repository: Repository, stamp: Stamp) -> Applied:
+    """Bring the accepted change of a task to the current branch."""
+    git, task_id = repository.git, stamp.task_id
+    result = commits.read(git, commits.ref_of(task_id))
+    if result is None:
+        msg = f"task {task_id!r} has no accepted change to apply"
+        raise ApplyRefused(msg)
+    _refuse_if_busy(git)
+    head = commits.read(git, "HEAD")
+    standing = _applied(git, task_id) if head else None
+    if standing and standing.trailers.get("Claim") == result.trailers.get("Claim"):
+        msg = f"task {task_id!r} is on this branch already, as {standing.oid[:12]}"
+        raise ApplyRefused(msg)
+    with Scratch(repository.store.state, "apply") as scratch:
+        apart = repository.apart(scratch)
+        before = _tree_above(apart, result)
+        step = _Step(f"task {task_id!r}", before, result.tree)
+        tree = _merged(apart, step, _tree(apart, head))
+        _bring(git, apart)
+    commit = result.oid
+    if head is None or head.oid != result.parent:
+        parent = head.oid if head else None
+        commit = commits.write(git, tree, parent, message=result.message, at=stamp.at)
+    return _move(repository, head, tree, commit)
+
+
+def rollback(repository: Repository, stamp: Stamp) -> Applied:
+    """Take an applied change back with a new commit."""
+    git, task_id = repository.git, stamp.task_id
+    _refuse_if_busy(git)
+    head = commits.read(git, "HEAD")
+    standing = _applied(git, task_id) if head else None
+    if head is None or standing is None:
+        msg = f"task {task_id!r} is not on this branch, so there is nothing to take back"
+        raise ApplyRefused(msg)
+    with Scratch(repository.store.state, "rollback") as scratch:
+        apart = repository.apart(scratch)
+        step = _Step(f"task {task_id!r}", standing.tree, _tree_above(apart, standing))
+        tree = _merged(apart, step, head.tree)
+        _bring(git, apart)
+    subject = standing.message.partition("\n")[0]
+    text = f'Revert "{subject}"\n\nThis reverts commit {standing.oid}.'
+    message = commits.message_of(text, stamp, **{commits.ROLLBACK: standing.oid})
+    commit = commits.write(git, tree, head.oid, message=message, at=stamp.at)
+    return _move(repository, head, tree, commit)
+
+
+def _applied(git: Git, task_id: str) -> Commit | None:
+    """Return the commit by which the task is on this branch now, or None if it is not."""
+    pattern = f"^{commits.TASK}: {re.escape(task_id)}$"
+    out = git.line("rev-list", "--extended-regexp", f"--grep={pattern}", "HEAD")
+    for oid in out.splitlines():
+        found = commits.read(git, oid)
+        if found and found.trailers.get(commits.TASK) == task_id:
+            return None if commits.ROLLBACK in found.trailers else found
+    return None
+
+
+def _refuse_if_busy(git: Git) -> None:
+    for name, why in _BUSY:
+        path = git.line("rev-parse", "--path-format=absolute", "--git-path", name)
+        if Path(path).exists():
+            msg = f"{why}; finish it first"
+            raise ApplyRefused(msg)
+
+
+def _tree(git: Git, commit: Commit | None) -> str:
+    return commit.tree if commit else git.line("mktree")
+
+
+def _tree_above(git: Git, commit: Commit) -> str:
+    return _tree(git, commits.read(git, commit.parent) if commit.parent else None)
+
+
+def _merged(git: Git, step: _Step, ours: str) -> str:
+    """Return the tree of `ours` with the step's change, by git's own three-way merge."""
+    if ours == step.old:
+        return step.new
+    at, message = commits.epoch(), "merge\n"
+    base = commits.write(git, step.old, None, message=message, at=at)
+    left = commits.write(git, ours, base, message=message, at=at)
+    right = commits.write(git, step.new, base, message=message, at=at)
+    options = ("--write-tree", "--name-only", "--no-messages", "-z")
+    code, out, err = git.attempt("merge-tree", *options, left, right)
+    if code not in {0, 1}:
+        msg = f"git merge-tree failed: {err.decode('utf-8', 'backslashreplace').strip()}"
+        raise WorkspaceError(msg)
+    tree, *paths = out.split(b"\0")
+    conflicts = dict.fromkeys(path for path in paths if path)
+    if code:
+        msg = f"{step.name} conflicts with this branch in {listed(conflicts)}"
+        raise ApplyRefused(msg)
+    if tree.decode() == ours:
+        msg = f"{step.name} would change nothing on this branch"
+        raise ApplyRefused(msg)
+    return tree.decode()
+
+
+def _bring(git: Git, apart: Git) -> None:
+    """Copy the objects that the merge made into the user's repository."""
+    oids = "".join(f"{oid}\n" for oid in commits.loose(apart.objects or Path()))
+    if oids:
+        pack = apart.run("pack-objects", "-q", "--window=0", "--stdout", stdin=oids.encode())
+        git.run("unpack-objects", "-q", stdin=pack)
+
+
+def _move(repository: Repository, head: Commit | None, tree: str, commit: str) -> Applied:
+    """Move branch, index and files to `commit`; on failure everything is as before."""
+    git = repository.git
+    old = head.tree if head else git.line("mktree")
+    out = git.run("diff-tree", "-r", "-z", "--no-renames", "--name-status", old, tree)
+    words = out.split(b"\0")[:-1]
+    touched = dict(zip(words[1::2], words[0::2], strict=True))
+    _refuse_if_uncommitted(repository, touched)
+    git.attempt("update-index", "-q", "--refresh")
+    code, _, err = git.attempt("read-tree", "-m", "-u", old, tree)
+    if code:
+        said = err.decode("utf-8", "backslashreplace").strip().splitlines()
+        msg = f"git would not change the files: {said[0] if said else code}"
+        raise ApplyRefused(msg)
+    before = head.oid if head else ""
+    reason = "agent-run: moved by request"
+    moved, _, err = git.attempt(
+        "update-ref", "-m", reason, "HEAD", commit, before or "0" * len(commit)
+    )
+    if moved:
+        git.run("read-tree", "-m", "-u", tree, old)
+        msg = f"the branch moved meanwhile: {err.decode('utf-8', 'backslashreplace').strip()}"
+        raise ApplyRefused(msg)
+    code, branch, _ = git.attempt("symbolic-ref", "--quiet", "--short", "HEAD")
+    name = "HEAD" if code else os.fsdecode(branch).strip()
+    return Applied(commit, name, before, tuple(printable(path) for path in sorted(touched)))
+
+
+def _refuse_if_uncommitted(repository: Repository, touched: dict[bytes, bytes]) -> None:
+    _refuse(
+        [one.path for one in repository.status() if one.path in touched],
+        "{} has changes that are not committed; commit or put them aside first",
+    )
+    top = os.fsencode(repository.place.top)
+    new = [path for path, status in touched.items() if status == b"A"]
+    _refuse(
+        [path for path in new if _in_the_way(top, path)],
+        "{} stands in the way: the change adds a file of this name",
+    )
+    _refuse(
+        [path for path, tag in _tags(repository.git) if path in touched and tag != b"H"],
+        "{} is marked in git's index as not to be looked at; unmark it first",
+    )
+    _refuse(
+        list(repository.filtered(touched)),
+        "{} is kept by a git filter such as LFS; use git cherry-pick on the result's ref",
+    )
+
+
+def _refuse(paths: list[bytes], sentence: str) -> None:
+    if paths:
+        raise ApplyRefused(sentence.format(listed(paths)))
+
+
+def _in_the_way(top: bytes, path: bytes) -> bool:
+    """Say whether something is at `path`, or a thing that is no folder is above it."""
+    parts = path.split(b"/")
+    for count in range(1, len(parts)):
+        above = top + b"/" + b"/".join(parts[:count])
+        if os.path.islink(above) or (os.path.lexists(above) and not os.path.isdir(above)):  # noqa: PTH112, PTH114
+            return True
+    return os.path.lexists(top + b"/" + path)
+
+
+def _tags(git: Git) -> list[tuple[bytes, bytes]]:
+    rows = git.run("ls-files", "-v", "-z").split(b"\0")[:-1]
+    return [(row[2:], row[:1]) for row in rows]
