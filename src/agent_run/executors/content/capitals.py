@@ -7,34 +7,10 @@ from typing import Final
 from agent_run.executors.content.prose import GAP
 
 _WORD: Final = re.compile(r"[^\W_](?:[\w'\u2019.-]*\w)?")
-_SMALL: Final = frozenset(
-    (
-        "a",
-        "an",
-        "and",
-        "as",
-        "at",
-        "but",
-        "by",
-        "en",
-        "for",
-        "if",
-        "in",
-        "nor",
-        "of",
-        "on",
-        "or",
-        "per",
-        "the",
-        "to",
-        "v",
-        "via",
-        "vs",
-        "with",
-        "from",
-        "into",
-    )
+_SMALL_WORDS: Final = (
+    "a an and as at but by en for if in nor of on or per the to v via vs with from into"
 )
+_SMALL: Final = frozenset(_SMALL_WORDS.split())
 CASES: Final = frozenset({"$title", "$sentence", "$lower", "$upper"})
 
 

@@ -150,8 +150,6 @@ def _line_starts(text: str) -> tuple[int, ...]:
         starts.append(at + 1)
         at = text.find("\n", at + 1)
     if "\r" in text:
-        lone = (
-            i + 1 for i, char in enumerate(text) if char == "\r" and text[i + 1 : i + 2] != "\n"
-        )
+        lone = (found.end() for found in _LONE_RETURN.finditer(text))
         starts = sorted({*starts, *lone})
     return tuple(starts)

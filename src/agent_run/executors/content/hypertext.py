@@ -21,38 +21,11 @@ _TOKEN: Final = re.compile(
 _BARE_URL: Final = re.compile(r"\bhttps?://[^\s<>\"'`]{1,4000}")
 _BLANK_LINE: Final = re.compile(r"(?:\r\n|\r|\n)[ \t]*+(?:\r\n|\r|\n)\s*+")
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
-_INLINE: Final = frozenset(
-    (
-        "a",
-        "abbr",
-        "b",
-        "bdi",
-        "bdo",
-        "big",
-        "cite",
-        "data",
-        "dfn",
-        "em",
-        "font",
-        "i",
-        "img",
-        "ins",
-        "label",
-        "mark",
-        "q",
-        "s",
-        "small",
-        "span",
-        "strike",
-        "strong",
-        "sub",
-        "sup",
-        "time",
-        "u",
-        "var",
-        "wbr",
-    )
+_INLINE_WORDS: Final = (
+    "a abbr b bdi bdo big cite data dfn em font i img ins label mark q s small span "
+    "strike strong sub sup time u var wbr"
 )
+_INLINE: Final = frozenset(_INLINE_WORDS.split())
 _KINDS: Final[dict[str, Kind]] = {
     "li": "list",
     "dt": "list",

@@ -17,41 +17,11 @@ Span: TypeAlias = tuple[int, int]
 GAP: Final = "\ufffc"
 """Stands in a segment where code or a URL was taken out: no word, no space."""
 _SENTENCE_END: Final = regex.compile(r"[.!?\u2026]+[\"'\u2019\u201d)\]]*+(?=\s)")
-_ABBREVIATIONS: Final = frozenset(
-    (
-        "approx",
-        "cf",
-        "co",
-        "corp",
-        "dept",
-        "dr",
-        "e.g",
-        "ed",
-        "eds",
-        "eg",
-        "est",
-        "etc",
-        "fig",
-        "i.e",
-        "ie",
-        "inc",
-        "jr",
-        "ltd",
-        "mr",
-        "mrs",
-        "ms",
-        "no",
-        "nos",
-        "p",
-        "pp",
-        "prof",
-        "rev",
-        "sr",
-        "st",
-        "vol",
-        "vs",
-    )
+_ABBREVIATIONS_WORDS: Final = (
+    "approx cf co corp dept dr e.g ed eds eg est etc fig i.e ie inc jr ltd mr mrs ms "
+    "no nos p pp prof rev sr st vol vs"
 )
+_ABBREVIATIONS: Final = frozenset(_ABBREVIATIONS_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,14 +21,10 @@ Extends: TypeAlias = Literal[
 
 _LARGEST_FILE: Final = 1_000_000
 _MOST_FILES: Final = 2_000
-_YES_NO: Final = {
-    "true": True,
-    "yes": True,
-    "on": True,
-    "false": False,
-    "no": False,
-    "off": False,
-}
+_YES: Final = frozenset({"true", "yes", "on"})
+_NO: Final = frozenset({"false", "no", "off"})
+_EXTENDS: Final[dict[object, Extends]] = {one: one for one in get_args(Extends)}
+_LEVELS: Final[dict[object, Severity]] = {one: one for one in get_args(Severity)}
 
 
 @dataclass(frozen=True, slots=True)

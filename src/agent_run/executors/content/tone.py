@@ -124,9 +124,8 @@ def _verdict(outcomes: list[Outcome], refused: list[Refused], key: str) -> Check
     status = status_of(remarks)
     if status == "passed" and (faults or not outcomes):
         return Check("blocked", 1.0, "; ".join(notes), tuple(remarks), key)
-    return Check(
-        status, _confidence(outcomes, refused, remarks), _said(notes), tuple(remarks), key
-    )
+    sure = _confidence(status, len(outcomes), len(refused), remarks)
+    return Check(status, sure, "; ".join(notes), tuple(remarks), key)
 
 
 def _confidence(status: Status, applied: int, refused: int, remarks: list[Remark]) -> float:
