@@ -13,14 +13,18 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     JsonValue,
     PlainSerializer,
+    Strict,
     StringConstraints,
     WithJsonSchema,
 )
 
 _NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$"
-_DURATION: Final = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
+_DURATION: Final = re.compile(
+    r"(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9}(?:\.\d{1,6})?)s)?", re.ASCII
+)
 _LONGEST_DURATION: Final = timedelta(days=365)
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
@@ -41,24 +45,37 @@ RunId: TypeAlias = Name
 TaskId: TypeAlias = Name
 Line: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=4_000)]
 Text: TypeAlias = Annotated[str, StringConstraints(max_length=200_000)]
+Whole: TypeAlias = Annotated[int, Strict()]
+"""A whole number; neither `"3"` nor `3.0` nor `true` is one."""
+Flag: TypeAlias = Annotated[bool, Strict()]
+"""`true` or `false`; neither `1` nor `"yes"` is one."""
+Share: TypeAlias = Annotated[float, Strict(), Field(ge=0, le=1, allow_inf_nan=False)]
+"""A number from 0 to 1."""
 Digest: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
 def parse_duration(value: object) -> object:
     """Return the `timedelta` that `20m`, `1h30m`, `45s` or a number of seconds stands for."""
     match value:
-        case bool():
+        case timedelta():
             return value
-        case int() | float():
-            return timedelta(seconds=value)
-        case str() if value.strip() and (found := _DURATION.fullmatch(value.strip())):
+        case int() | float() if not isinstance(value, bool):
+            return _seconds(value)
+        case str() if value and (found := _DURATION.fullmatch(value)):
             amounts = zip(found.groups(), (seconds for _, seconds in _UNITS), strict=True)
-            return timedelta(seconds=sum(float(n) * seconds for n, seconds in amounts if n))
-        case str():
+            return _seconds(sum(float(n) * seconds for n, seconds in amounts if n))
+        case str() | bool():
             msg = f"duration {value!r} is not like '20m', '1h30m' or '45s'"
             raise ValueError(msg)
         case _:
             return value
+
+
+def _seconds(amount: float) -> timedelta:
+    if not 0 <= amount <= _LONGEST_DURATION.total_seconds():
+        msg = f"duration of {amount:g} seconds is not between 0s and 365d"
+        raise ValueError(msg)
+    return timedelta(seconds=amount)
 
 
 def format_duration(value: timedelta) -> str:
@@ -122,13 +139,16 @@ __all__ = [
     "Contract",
     "Digest",
     "Duration",
+    "Flag",
     "JsonValue",
     "Line",
     "Lines",
     "Name",
     "RunId",
+    "Share",
     "TaskId",
     "Text",
+    "Whole",
     "as_tuple",
     "first_repeated",
     "format_duration",

@@ -8,7 +8,10 @@ from typing import Final, Literal, TypeAlias
 
 from pydantic import Field
 
-from agent_run.contract.base import Contract
+from agent_run.contract.base import (
+    Contract,
+    Whole,
+)
 
 OnBudget: TypeAlias = Literal["stop", "degrade", "escalate"]
 
@@ -18,12 +21,12 @@ DEFAULT_ATTEMPTS: Final = 3
 class Spend(Contract):
     """What was used, or is reserved; sums are exact."""
 
-    tokens: int = Field(default=0, ge=0)
-    requests: int = Field(default=0, ge=0)
+    tokens: Whole = Field(default=0, ge=0)
+    requests: Whole = Field(default=0, ge=0)
     cost_usd: Decimal = Field(default=Decimal(0), ge=0, allow_inf_nan=False)
-    unpriced_requests: int = Field(default=0, ge=0)
+    unpriced_requests: Whole = Field(default=0, ge=0)
     """Requests whose price nobody knows. Unknown is counted, never taken for free."""
-    elapsed_ms: int = Field(default=0, ge=0)
+    elapsed_ms: Whole = Field(default=0, ge=0)
 
     def __add__(self, other: "Spend") -> "Spend":
         if other is NOTHING:
@@ -59,12 +62,12 @@ NOTHING: Final = Spend()
 class Budget(Contract):
     """Limits that fail loudly. `None` means no limit, except for `max_attempts` of a task."""
 
-    max_attempts: int | None = Field(default=None, ge=1, le=1_000)
+    max_attempts: Whole | None = Field(default=None, ge=1, le=1_000)
     """How often the work may be claimed. `None` is three for a task, no limit for a run."""
-    max_tokens: int | None = Field(default=None, ge=1)
-    max_requests: int | None = Field(default=None, ge=1)
+    max_tokens: Whole | None = Field(default=None, ge=1)
+    max_requests: Whole | None = Field(default=None, ge=1)
     max_cost_usd: Decimal | None = Field(default=None, gt=0, allow_inf_nan=False)
-    time_budget_sec: int | None = Field(default=None, ge=1)
+    time_budget_sec: Whole | None = Field(default=None, ge=1)
     """Wall-clock seconds of one attempt, or of the whole run."""
     on_budget: OnBudget = "escalate"
     """What follows when the budget is used up: `stop` fails the task, `degrade` lets a

@@ -8,7 +8,12 @@ from datetime import datetime
 
 from pydantic import Field
 
-from agent_run.contract.base import Contract, RunId, TaskId
+from agent_run.contract.base import (
+    Contract,
+    RunId,
+    TaskId,
+    Whole,
+)
 
 
 class ClaimCheck(Contract):
@@ -17,8 +22,8 @@ class ClaimCheck(Contract):
     task_id: TaskId
     owner: str = Field(min_length=1, max_length=200)
     expires_at: datetime
-    attempt: int = Field(ge=1)
-    claim: int | None = Field(default=None, ge=1)
+    attempt: Whole = Field(ge=1)
+    claim: Whole | None = Field(default=None, ge=1)
     """The fencing token. `None` means a check written by hand, not yet granted."""
     run_id: RunId | None = None
 

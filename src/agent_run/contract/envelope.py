@@ -9,7 +9,13 @@ from typing import Final, Generic
 from pydantic import Field, JsonValue
 from typing_extensions import TypeVar
 
-from agent_run.contract.base import Contract, Line, RunId
+from agent_run.contract.base import (
+    Contract,
+    Line,
+    RunId,
+    Share,
+    Whole,
+)
 
 PayloadT = TypeVar("PayloadT", default=JsonValue)
 
@@ -25,9 +31,9 @@ class Envelope(Contract, Generic[PayloadT]):
     intent: str = Field(default="", max_length=4_000)
     """What the person who started it all asked for, unchanged since then."""
     trace_id: str = Field(min_length=1, max_length=200)
-    confidence: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    confidence: Share | None = None
     warnings: tuple[Line, ...] = ()
-    tokens: int | None = Field(default=None, ge=0)
+    tokens: Whole | None = Field(default=None, ge=0)
     """How large the payload is. `None` means not measured yet."""
     counter: str = UNCOUNTED
     """Who measured `tokens`; counters of different models do not agree."""

@@ -14,7 +14,7 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
 from agent_run.contract.expectations import described, phrase
-from agent_run.contract.faults import Fault, shown
+from agent_run.contract.faults import Broken, Fault, shown
 from agent_run.contract.places import Document, Node, Part, dotted, inside
 
 _ABOUT_THE_KEY: Final = "[key]"
@@ -59,8 +59,12 @@ def explained(
 ) -> list[Fault]:
     """Return each thing that keeps `document` from being a `model`."""
     details = error.errors(include_url=False)
-    problems = [_problem(detail, model=model, document=document) for detail in details]
     told: dict[tuple[str, str], Fault] = {}
+    for detail in details:
+        for fault in _parts_of(detail, document):
+            told.setdefault((fault.key, fault.message), fault)
+    whole = [detail for detail in details if not _names_its_parts(detail)]
+    problems = [_problem(detail, model=model, document=document) for detail in whole]
     for group in _grouped(problems):
         first = group[0]
         line, column = first.spot.node.place
@@ -68,6 +72,22 @@ def explained(
         fault = Fault(document.source, line, column, key, _message(group))
         told.setdefault((key, fault.message), fault)
     return list(told.values())
+
+
+def _names_its_parts(detail: ErrorDetails) -> bool:
+    return isinstance(detail.get("ctx", {}).get("error"), Broken)
+
+
+def _parts_of(detail: ErrorDetails, document: Document) -> Iterator[Fault]:
+    """Yield each fault of an error that knows the places of its own faults."""
+    error = detail.get("ctx", {}).get("error")
+    if not isinstance(error, Broken):
+        return
+    before = dotted(detail["loc"])
+    for inner, message in error.faults:
+        key = f"{before}.{inner}" if before else inner
+        line, column = document.lines.get(key, document.lines.root.place)
+        yield Fault(document.source, line, column, key, message)
 
 
 def _problem(detail: ErrorDetails, *, model: type[BaseModel], document: Document) -> _Problem:

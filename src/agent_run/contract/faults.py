@@ -33,6 +33,14 @@ class Fault:
         return ": ".join(part for part in (where, self.key, self.message) if part)
 
 
+class Broken(ValueError):
+    """The parts of a value do not fit together; `faults` names each key and what is wrong."""
+
+    def __init__(self, faults: Iterable[tuple[str, str]]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("; ".join(f"{key}: {message}" for key, message in self.faults))
+
+
 @dataclass(slots=True)
 class Findings:
     """The faults of one document while it is being read."""

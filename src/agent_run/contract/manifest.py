@@ -13,10 +13,13 @@ from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, field
 from agent_run.contract.base import (
     Contract,
     Duration,
+    Flag,
     Line,
     Lines,
     Name,
+    Share,
     TaskId,
+    Whole,
     as_tuple,
     first_repeated,
 )
@@ -37,7 +40,7 @@ class Check(Contract):
 
     run: Line
     timeout: Duration = timedelta(minutes=10)
-    min_passed: int | None = Field(default=None, ge=1)
+    min_passed: Whole | None = Field(default=None, ge=1)
     """How many tests must have passed, by a report the tested code cannot write."""
     name: str = ""
 
@@ -80,18 +83,18 @@ class Manifest(Contract):
     network: Literal["deny", "allow"] | tuple[Host, ...] = "deny"
     budget: Budget = Budget()
     claim_ttl: Duration = timedelta(minutes=20)
-    min_confidence: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
+    min_confidence: Share = 0.0
     review: Review = "auto"
-    approve_before_claim: bool = False
+    approve_before_claim: Flag = False
     on_crash: OnCrash = "retry"
     """Whether work whose owner vanished is tried again or shown to a person."""
     answer_within: Duration | None = None
     """How long a question may wait for a person. `None` means no limit."""
     on_silence: OnSilence = "escalate"
     """What follows when nobody answered in time."""
-    max_diff_lines: int | None = Field(default=None, ge=1)
-    max_diff_files: int | None = Field(default=None, ge=1)
-    priority: int = Field(default=0, ge=-1_000_000, le=1_000_000)
+    max_diff_lines: Whole | None = Field(default=None, ge=1)
+    max_diff_files: Whole | None = Field(default=None, ge=1)
+    priority: Whole = Field(default=0, ge=-1_000_000, le=1_000_000)
     labels: dict[Name, str] = Field(default_factory=dict)
 
     @field_validator("allowed_paths", "protected_paths")

@@ -10,23 +10,20 @@ from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
-from agent_run.contract.base import Contract, TaskId, Text
+from agent_run.contract.base import (
+    Contract,
+    Share,
+    TaskId,
+    Text,
+    Whole,
+)
 from agent_run.contract.budget import Budget
+from agent_run.contract.faults import Broken
 from agent_run.contract.manifest import Manifest
 
 Order: TypeAlias = Literal["sequence", "graph"]
-Fault: TypeAlias = tuple[str, str]
-"""Where in the plan, and what is wrong there."""
 
 MOST_STEPS: Final = 10_000
-
-
-class BrokenPlan(ValueError):
-    """The steps of a plan do not fit together; `faults` names each place."""
-
-    def __init__(self, faults: Sequence[Fault]) -> None:
-        super().__init__("; ".join(f"{key}: {message}" for key, message in faults))
-        self.faults = tuple(faults)
 
 
 class Plan(Contract):
@@ -42,10 +39,10 @@ class Plan(Contract):
     """Steps that always run, one after the other, when all others are settled."""
     budget: Budget = Budget()
     """What the run as a whole may spend."""
-    max_parallel: int | None = Field(default=None, ge=1)
+    max_parallel: Whole | None = Field(default=None, ge=1)
     """How many tasks may be worked on at once. `None` means no limit."""
     reasoning: Text = ""
-    confidence: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    confidence: Share | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -56,7 +53,7 @@ class Plan(Contract):
     def _fit_together(self) -> "Plan":
         faults = plan_faults(self.steps, self.final)
         if faults:
-            raise BrokenPlan(faults)
+            raise Broken(faults)
         return self
 
     def manifests(self) -> tuple[Manifest, ...]:
@@ -72,12 +69,12 @@ class Plan(Contract):
         return tuple(ready)
 
 
-def plan_faults(steps: Sequence[Manifest], final: Sequence[Manifest]) -> list[Fault]:
-    """Name everything that keeps these steps from being one plan."""
+def plan_faults(steps: Sequence[Manifest], final: Sequence[Manifest]) -> list[tuple[str, str]]:
+    """Name every place where these steps do not make one plan, and what is wrong there."""
     places = [(f"steps[{index}]", step) for index, step in enumerate(steps)]
     places += [(f"final[{index}]", step) for index, step in enumerate(final)]
     known = {step.task_id for step in steps}
-    faults: list[Fault] = []
+    faults: list[tuple[str, str]] = []
     seen: dict[TaskId, str] = {}
     for key, step in places:
         if step.task_id in seen:
@@ -88,7 +85,10 @@ def plan_faults(steps: Sequence[Manifest], final: Sequence[Manifest]) -> list[Fa
             if need not in known:
                 message = f"is {need!r}, expected the task_id of a step of this plan"
                 faults.append((f"{key}.needs[{index}]", message))
-    cycle = first_cycle({step.task_id: step.needs for step in steps})
+    needs: dict[TaskId, list[TaskId]] = {}
+    for step in steps:
+        needs.setdefault(step.task_id, []).extend(step.needs)
+    cycle = first_cycle(needs)
     if cycle:
         faults.append(("steps", "wait for each other in a circle: " + " -> ".join(cycle)))
     return faults

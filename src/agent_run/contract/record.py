@@ -10,7 +10,17 @@ from typing import Annotated, Any, Final, Generic, Literal, TypeAlias
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 from typing_extensions import TypeVar
 
-from agent_run.contract.base import Contract, Line, Lines, TaskId, Text
+from agent_run.contract.base import (
+    Contract,
+    Flag,
+    Line,
+    Lines,
+    Share,
+    TaskId,
+    Text,
+    Whole,
+    as_tuple,
+)
 from agent_run.contract.budget import NOTHING, Spend
 from agent_run.contract.manifest import Paths
 
@@ -66,17 +76,17 @@ class Record(Contract, Generic[OutputT]):
     notes: Text = ""
     evidence: tuple[Evidence, ...] = ()
     error: Text = ""
-    confidence: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    confidence: Share | None = None
     """`None` means that the executor did not say; a required confidence is then not met."""
     next_step: Text = ""
     next_action: NextAction = "continue"
     question: Annotated[Question | None, BeforeValidator(_as_question)] = None
-    tokens_used: int = Field(default=0, ge=0)
-    requests_made: int = Field(default=0, ge=0)
+    tokens_used: Whole = Field(default=0, ge=0)
+    requests_made: Whole = Field(default=0, ge=0)
     cost_usd: Decimal | None = Field(default=None, ge=0, allow_inf_nan=False)
     """`None` means that the price is unknown, which is not free."""
-    elapsed_ms: int = Field(default=0, ge=0)
-    observed_only: bool = False
+    elapsed_ms: Whole = Field(default=0, ge=0)
+    observed_only: Flag = False
     """The executor gave no record; this one was built from what was seen."""
 
     @model_validator(mode="before")
@@ -109,12 +119,18 @@ def canonical_record(value: dict[str, Any]) -> dict[str, Any]:
     status = record.get("status")
     if isinstance(status, str):
         record["status"] = _SAME_STATUS.get(status, status)
+    percent = record.pop("confidence_percent", None)
+    if percent is not None and "confidence" not in record:
+        record["confidence"] = percent / 100 if isinstance(percent, int) else percent
+    return _decided(record)
+
+
+def _decided(record: dict[str, Any]) -> dict[str, Any]:
     for (key, echo), careful in _UNDECIDED.items():
         if record.get(key) == echo:
             record[key] = careful
             said = f"{key} was left undecided: {echo!r}, read as {careful!r}"
-            record["warnings"] = (*record.get("warnings", ()), said)
-    percent = record.pop("confidence_percent", None)
-    if percent is not None and "confidence" not in record:
-        record["confidence"] = percent / 100 if isinstance(percent, int) else percent
+            warnings = as_tuple(record.get("warnings", ()))
+            if isinstance(warnings, list | tuple):  # anything else is refused as it stands
+                record["warnings"] = (*warnings, said)
     return record

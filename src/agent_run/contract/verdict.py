@@ -4,7 +4,12 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import Field, ModelWrapValidatorHandler, computed_field, model_validator
 
-from agent_run.contract.base import Contract, Text
+from agent_run.contract.base import (
+    Contract,
+    Flag,
+    Text,
+    Whole,
+)
 
 Outcome: TypeAlias = Literal["pass", "fail", "inconclusive"]
 Reason: TypeAlias = Literal[
@@ -36,8 +41,8 @@ class Finding(Contract):
     evidence: Text = ""
     paths: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
-    elapsed_ms: int = Field(default=0, ge=0)
-    cached: bool = False
+    elapsed_ms: Whole = Field(default=0, ge=0)
+    cached: Flag = False
     """Whether the answer was reused because the very same thing was judged before."""
 
 
