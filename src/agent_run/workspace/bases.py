@@ -45,6 +45,10 @@ class BaseStore:
     def has(self, commit: str) -> bool:
         return (self.folder / commit).is_dir()
 
+    def everything(self, commit: str) -> tuple[str, ...]:
+        """Return the ids of all objects of `commit`, itself included."""
+        return (commit, *_objects_of(commit, self.git(commit)))
+
     def ensure(self, commit: str, source: Git) -> None:
         """Copy the objects of `commit` from `source`, once."""
         if self.has(commit):
@@ -88,11 +92,8 @@ class BaseStore:
         if aside.exists():
             remove_tree(aside)
         (aside / "objects" / "pack").mkdir(parents=True)
-        tree = source.line("rev-parse", "--verify", f"{commit}^{{tree}}")
-        listed = source.run("ls-tree", "-r", "-t", "-z", "--full-tree", tree)
-        kinds = (row.split(b"\t", 1)[0].split() for row in listed.split(b"\0")[:-1])
-        oids = dict.fromkeys(oid for _, kind, oid in kinds if kind != b"commit")
-        wanted = b"\n".join([commit.encode(), tree.encode(), *oids, b""])
+        tree, *more = _objects_of(commit, source)
+        wanted = "".join(f"{oid}\n" for oid in (commit, tree, *more)).encode()
         pack = str(aside / "objects" / "pack" / "pack")
         source.run(
             "pack-objects", "-q", "--window=0", "--delta-base-offset", pack, stdin=wanted
@@ -111,3 +112,12 @@ class BaseStore:
             yield
         finally:
             os.close(fd)
+
+
+def _objects_of(commit: str, source: Git) -> tuple[str, ...]:
+    """Return the tree of `commit` and all that is below it, submodules left out."""
+    tree = source.line("rev-parse", "--verify", f"{commit}^{{tree}}")
+    listed = source.run("ls-tree", "-r", "-t", "-z", "--full-tree", tree)
+    kinds = (row.split(b"\t", 1)[0].split() for row in listed.split(b"\0")[:-1])
+    oids = dict.fromkeys(oid.decode() for _, kind, oid in kinds if kind != b"commit")
+    return (tree, *oids)

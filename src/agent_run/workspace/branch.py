@@ -6,6 +6,7 @@ that is not committed is refused.
 
 import os
 import re
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -47,7 +48,7 @@ def apply(repository: Repository, stamp: Stamp) -> Applied:
     _refuse_if_busy(git)
     head = commits.read(git, "HEAD")
     standing = _applied(git, task_id) if head else None
-    if standing and standing.trailers.get("Claim") == result.trailers.get("Claim"):
+    if standing and _same_claim(standing, result):
         msg = f"task {task_id!r} is on this branch already, as {standing.oid[:12]}"
         raise ApplyRefused(msg)
     with Scratch(repository.store.state, "apply") as scratch:
@@ -93,6 +94,10 @@ def _applied(git: Git, task_id: str) -> Commit | None:
         if found and found.trailers.get(commits.TASK) == task_id:
             return None if commits.ROLLBACK in found.trailers else found
     return None
+
+
+def _same_claim(one: Commit, other: Commit) -> bool:
+    return all(one.trailers.get(key) == other.trailers.get(key) for key in ("Trace", "Claim"))
 
 
 def _refuse_if_busy(git: Git) -> None:
@@ -179,7 +184,7 @@ def _refuse_if_uncommitted(repository: Repository, touched: dict[bytes, bytes]) 
     top = os.fsencode(repository.place.top)
     new = [path for path, status in touched.items() if status == b"A"]
     _refuse(
-        [path for path in new if _in_the_way(top, path)],
+        [path for path in new if _in_the_way(top, path, touched)],
         "{} stands in the way: the change adds a file of this name",
     )
     _refuse(
@@ -197,14 +202,20 @@ def _refuse(paths: list[bytes], sentence: str) -> None:
         raise ApplyRefused(sentence.format(listed(paths)))
 
 
-def _in_the_way(top: bytes, path: bytes) -> bool:
-    """Say whether something is at `path`, or a thing that is no folder is above it."""
+def _in_the_way(top: bytes, path: bytes, touched: dict[bytes, bytes]) -> bool:
+    """Say whether something that git does not know is at `path`, or is no folder above it."""
     parts = path.split(b"/")
-    for count in range(1, len(parts)):
-        above = top + b"/" + b"/".join(parts[:count])
-        if os.path.islink(above) or (os.path.lexists(above) and not os.path.isdir(above)):  # noqa: PTH112, PTH114
+    for above in (b"/".join(parts[:count]) for count in range(1, len(parts))):
+        place = top + b"/" + above
+        known = above in touched
+        if not known and os.path.lexists(place) and not _is_folder(place):
             return True
-    return os.path.lexists(top + b"/" + path)
+    goes = any(other.startswith(path + b"/") for other in touched)
+    return os.path.lexists(top + b"/" + path) and not goes
+
+
+def _is_folder(place: bytes) -> bool:
+    return stat.S_ISDIR(os.lstat(place).st_mode)
 
 
 def _tags(git: Git) -> list[tuple[bytes, bytes]]:

@@ -156,6 +156,8 @@ class Comparison:
             standing = self._standing(path, in_base=entry is not None)
             if standing == "ephemeral":
                 self.dropped.append(self.shown(path))
+            elif found.kind == "symbolic link" and self._is_leftover(path):
+                return  # a link in the place of a cache folder is as much a leftover
             elif self._may_enter(found, standing):
                 self._stage(found)
         except (ChangedWhileRead, OSError) as error:
