@@ -280,7 +280,6 @@ def test_every_fault_of_a_plan_is_named_with_its_line() -> None:
 
     assert str(refused.value).splitlines() == [
         "plan.json:2: steps: wait for each other in a circle: a -> b -> a",
-        "plan.json:15: steps[1].needs[1]: is 'ghost',"
-        " expected the task_id of a step of this plan",
+        "plan.json:15: steps[1].needs[1]: is 'ghost', expected the task_id of a step of this plan",  # noqa: E501
         "plan.json:19: steps[2].task_id: is 'a' again, which steps[0] is already",
     ]
