@@ -57,7 +57,7 @@ class Launch:
     argv: tuple[str, ...]
     cwd: Path
     env: Mapping[str, str]
-    """The whole environment; `HOME`, `TMPDIR` and `PATH` are filled in where absent."""
+    """Nothing is inherited; `HOME`, `TMPDIR`, `PATH` and a few more are set where absent."""
     writable: tuple[Path, ...] = ()
     """Trees or files; `/tmp`, `/dev/shm` and the home are private and always writable."""
     readable: tuple[Path, ...] = ()

@@ -53,7 +53,9 @@ class Place:
     def outside(self) -> dict[str, tuple[int, int, int, bytes]]:
         """Everything outside, down to modes and times."""
         return {
-            str(path): _facts(path) for path in sorted(self.out.rglob("*")) if not path.is_socket()
+            str(path): _facts(path)
+            for path in sorted(self.out.rglob("*"))
+            if not path.is_socket()
         }
 
 
@@ -125,13 +127,13 @@ def marked(place: Place) -> Callable[[], list[int]]:
 
     def alive() -> list[int]:
         found = []
-        for name in filter(str.isdigit, os.listdir("/proc")):
+        for process in Path("/proc").glob("[0-9]*"):
             try:
-                words = Path(f"/proc/{name}/cmdline").read_bytes()
+                words = (process / "cmdline").read_bytes()
             except OSError:
                 continue
-            if mark in words and int(name) != os.getpid():
-                found.append(int(name))
+            if mark in words and int(process.name) != os.getpid():
+                found.append(int(process.name))
         return found
 
     return alive

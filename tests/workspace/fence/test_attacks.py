@@ -8,13 +8,14 @@ import os
 import socket
 import threading
 from pathlib import Path
+from typing import Self
 
 import pytest
+from tests.workspace.fence.conftest import Place, Run
 
 from agent_run.ports.fence import Fence, Finished, Launch
 from agent_run.workspace.fence.policy import Tier
 from agent_run.workspace.fence.seccomp import _COLUMN, _NUMBERS
-from tests.workspace.fence.conftest import Place, Run
 
 TRY = """
 def attempt(act):
@@ -171,7 +172,7 @@ def test_nothing_is_inherited(place: Place, fence: Fence, run: Run) -> None:
 print(sorted(os.environ))
 print(sorted(os.listdir('/proc/self/fd'))[:3], len(os.listdir('/proc/self/fd')))
 print(repr(sys.stdin.read()))
-print([l for l in open('/proc/self/status') if l.startswith(('CapEff', 'CapBnd', 'NoNew'))])
+print([l for l in open('/proc/self/status') if l.startswith(('CapEff', 'CapPrm', 'NoNew'))])
 """
 
     with (place.out / "secret").open() as held:
@@ -230,7 +231,7 @@ class Listener:
             return False
         return True
 
-    def __enter__(self) -> "Listener":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *trouble: object) -> None:

@@ -30,6 +30,8 @@ from agent_run.workspace.fence.spec import Entry
 Tier = Literal["namespaces", "landlock", "none"]
 
 _PATH: Final = "/usr/local/bin:/usr/bin:/bin"
+# Git gives up over a system file that it sees and may not read.
+_TOOLS: Final = {"GIT_CONFIG_NOSYSTEM": "1"}
 _RANK: Final = {"link": 0, "private": 1, "dev": 2, "ro": 3, "rw": 4, "mask": 5}
 _MEBIBYTE: Final = 1024 * 1024
 
@@ -65,6 +67,8 @@ def fields_for(launch: Launch, ground: Ground, routes: Routes) -> dict[str, obje
     _check_words(launch)
     grants = _grants_of(launch)
     cwd = _existing(launch.cwd, "cwd")
+    if ground.tier != "none":
+        _check_granted(cwd, grants)
     limits = launch.limits
     fields: dict[str, object] = {
         "tier": ground.tier,
@@ -192,7 +196,7 @@ def _environment(launch: Launch, ground: Ground, routes: Routes) -> dict[str, st
     home, temporary = HOME, "/tmp"  # noqa: S108
     if ground.private is not None:
         home, temporary = (os.fspath(ground.private / name) for name in ("home", "tmp"))
-    env = {"HOME": home, "TMPDIR": temporary, "PATH": _PATH, **launch.env}
+    env = {"HOME": home, "TMPDIR": temporary, "PATH": _PATH, **_TOOLS, **launch.env}
     if routes.hosts:
         proxy = f"http://127.0.0.1:{ground.proxy_port or routes.proxy_port}"
         for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
@@ -220,6 +224,13 @@ def _existing(path: Path, role: str) -> Path:
         msg = f"{role} path {str(path)!r} is the whole machine, expected a tree within it"
         raise ContractError(msg)
     return resolved
+
+
+def _check_granted(cwd: Path, grants: _Grants) -> None:
+    places = (*grants.writable, *grants.readable, *map(Path, SYSTEM))
+    if not any(cwd.is_relative_to(place) for place in places):
+        msg = f"cwd {str(cwd)!r} lies in nothing that is granted"
+        raise ContractError(msg)
 
 
 def _check_words(launch: Launch) -> None:
