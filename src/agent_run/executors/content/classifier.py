@@ -27,6 +27,7 @@ _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _LONGEST_TEXT: Final = 4_000
 _LARGEST_FILE: Final = 50_000_000
 _LEAST_PER_SIDE: Final = 5
+_LEAST_SHARE: Final = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,19 @@ class Classifier:
     unseen: float
     """What a feature that was never seen adds."""
     curve: Curve
+    share: float = 0.5
+    """The share of the examples that people objected to."""
 
-    def probability(self, text: str) -> float:
-        """Return how likely it is that a person would object to `text`."""
-        return self.curve.probability(self.score(text))
+    def probability(self, text: str, base_rate: float | None = None) -> float:
+        """Return how likely it is that a person would object to `text`.
+
+        `base_rate` is the share that people object to where `text` comes from; `None` means
+        the share among the examples.
+        """
+        score = self.curve.slope * self.score(text) + self.curve.offset
+        if base_rate is not None:
+            score += _logit(base_rate) - _logit(self.share)
+        return Curve(1.0, 0.0).probability(score)
 
     def predict(self, text: str) -> tuple[bool, float]:
         """Return whether a person would object to `text`, and how sure that is."""
@@ -74,6 +84,7 @@ class Classifier:
             "bias": self.bias,
             "unseen": self.unseen,
             "curve": [self.curve.slope, self.curve.offset],
+            "share": self.share,
             "weights": self.weights,
         }
 
@@ -161,11 +172,11 @@ def read_model(text: str, name: str) -> Classifier:
             raise InvalidDocument(msg)
         slope, offset = (_finite(one) for one in said["curve"])
         weights = {str(key): _finite(value) for key, value in said["weights"].items()}
-        bias, unseen = _finite(said["bias"]), _finite(said["unseen"])
+        bias, unseen, share = (_finite(said[key]) for key in ("bias", "unseen", "share"))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         msg = f"model {name!r} is not of format {FORMAT!r}: {error}"
         raise InvalidDocument(msg) from error
-    return Classifier(bias, weights, unseen, Curve(slope, offset))
+    return Classifier(bias, weights, unseen, Curve(slope, offset), share)
 
 
 def starter_model() -> Classifier:
@@ -207,13 +218,19 @@ def _learned(examples: Sequence[Example], curve: Curve | None = None) -> Classif
         for name in sorted({*seen[True], *seen[False]})
     }
     bias = math.log((sizes[True] + 1) / (sizes[False] + 1))
-    return Classifier(bias, weights, 0.0, curve or Curve(1.0, 0.0))
+    share = round(sizes[True] / len(examples), 4)
+    return Classifier(bias, weights, 0.0, curve or Curve(1.0, 0.0), share)
 
 
 def _log_odds(positive: int, negative: int, sizes: Counter[bool]) -> float:
     there = (positive + _SMOOTHING) / (sizes[True] + 2 * _SMOOTHING)
     here = (negative + _SMOOTHING) / (sizes[False] + 2 * _SMOOTHING)
     return math.log(there / here)
+
+
+def _logit(share: float) -> float:
+    kept = min(max(share, _LEAST_SHARE), 1 - _LEAST_SHARE)
+    return math.log(kept / (1 - kept))
 
 
 def _shape(word: str) -> str:

@@ -15,6 +15,7 @@ from agent_run.executors.content.prose import Segment
 from agent_run.executors.content.remarks import (
     Check,
     Remark,
+    Severity,
     digest_of,
     in_order,
     quoted,
@@ -37,12 +38,19 @@ class ComplianceChecker:
     """`None` means that the lexicon alone decides."""
     fail_at: float = 0.95
     """A sentence fails the draft when the model is at least so sure of the objection."""
+    base_rate: float | None = 0.1
+    """The share of sentences people object to in drafts like these, which is far less than
+    among examples collected for training. `None` means the same share."""
     name: str = "compliance"
 
     def cache_key(self, draft: Draft) -> str:
         """Return the key under which a check of `draft` may be kept."""
         model = self.model.digest if self.model else ""
-        return digest_of(VERSION, self.lexicon.digest, model, self.fail_at, draft.digest)
+        return digest_of(VERSION, self.lexicon.digest, model, self._limits, draft.digest)
+
+    @property
+    def _limits(self) -> tuple[float, float | None]:
+        return self.fail_at, self.base_rate
 
     async def check(self, draft: Draft) -> Check:
         """Return what the lexicon and the model say about `draft`."""
@@ -127,13 +135,13 @@ def _guesses(draft: Draft, checker: ComplianceChecker) -> tuple[list[Remark], fl
     if checker.model is None:
         return remarks, highest
     for segment, start, end in _sentences(draft):
-        probability = checker.model.probability(segment.text[start:end])
+        probability = checker.model.probability(segment.text[start:end], checker.base_rate)
         highest = max(highest, probability)
         if probability < _DOUBTFUL:
             continue
         first, last = draft.span(segment, start, end)
         said = f"reads like pressure on the reader ({probability:.0%} sure)"
-        severity = "error" if probability >= checker.fail_at else "warning"
+        severity: Severity = "error" if probability >= checker.fail_at else "warning"
         remarks.append(
             draft.remark("compliance.pressure", severity, start=first, end=last, message=said)
         )

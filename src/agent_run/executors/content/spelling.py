@@ -140,7 +140,7 @@ def _installed() -> metadata.Distribution:
     try:
         return metadata.distribution(DISTRIBUTION)
     except metadata.PackageNotFoundError as error:
-        msg = f"spelling needs {DISTRIBUTION!r}, which is not installed: pip install 'agent-run[qa]'"
+        msg = f"spelling needs {DISTRIBUTION!r}, expected it from `pip install 'agent-run[qa]'`"
         raise Unfit(msg) from error
 
 

@@ -1,0 +1,34 @@
+"""One shape for all checkers, and the way from a file to a check that cannot crash."""
+
+from pathlib import Path
+from typing import Protocol
+
+from agent_run.errors import InvalidDocument, Unfit
+from agent_run.executors.content.drafts import MOST_BYTES, Draft, read_draft
+from agent_run.executors.content.remarks import Check, blocked
+
+
+class Checker(Protocol):
+    """Looks at a draft and says what it found."""
+
+    @property
+    def name(self) -> str:
+        """What steps and rules call it."""
+        ...
+
+    def cache_key(self, draft: Draft) -> str:
+        """Return the key under which a check of `draft` may be kept."""
+        ...
+
+    async def check(self, draft: Draft) -> Check:
+        """Return what was found in `draft`."""
+        ...
+
+
+async def check_file(path: Path, checker: Checker, *, most_bytes: int = MOST_BYTES) -> Check:
+    """Return what `checker` finds in the file at `path`; blocked when it cannot be read."""
+    try:
+        draft = read_draft(path, most_bytes=most_bytes)
+        return await checker.check(draft)
+    except (InvalidDocument, Unfit) as error:
+        return blocked(f"{checker.name}.draft", str(error))
