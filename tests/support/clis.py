@@ -84,7 +84,9 @@ def installed(name: str) -> Path:
             # Without its mark the folder is what a killed installation left behind.
             shutil.rmtree(cli.home, ignore_errors=True)
             _install(cli)
-            _called([str(cli.path), "--version" if cli.source == "npm" else "--help"], cli)
+            _called(
+                [str(cli.path), "--version" if cli.source == "npm" else "--help"], cli, CACHE
+            )
             ready.touch()
     return cli.path
 
@@ -105,7 +107,9 @@ def _install(cli: Cli) -> None:
     _called([*pip, wanted.replace("@", "=="), *cli.beside], cli)
 
 
-def _called(argv: Sequence[str], cli: Cli) -> None:
+def _called(argv: Sequence[str], cli: Cli, user_home: Path | None = None) -> None:
+    # Some of them write into the home as soon as they are asked for their version.
+    own = {} if user_home is None else {"HOME": str(user_home)}
     done = subprocess.run(  # noqa: PLW1510 - the answer is read below, with its output
         argv,
         stdin=subprocess.DEVNULL,
@@ -114,7 +118,7 @@ def _called(argv: Sequence[str], cli: Cli) -> None:
         text=True,
         errors="replace",
         timeout=INSTALL_SECONDS,
-        env={**os.environ, "MSWEA_SILENT_STARTUP": "1"},
+        env={**os.environ, "MSWEA_SILENT_STARTUP": "1", **own},
     )
     if done.returncode != 0:
         said = done.stdout.strip()[-2_000:]

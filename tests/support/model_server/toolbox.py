@@ -147,16 +147,19 @@ def _write(ask: Ask, write: Write) -> list[Reply]:
 
 
 def _finish(ask: Ask, finish: Finish) -> Reply:
-    if finish.record is not None:
-        call = _first_offered(ask, dict.fromkeys(RECORD_TOOLS, finish.record))
+    record = finish.record
+    if record is not None:
+        call = _first_offered(ask, dict.fromkeys(RECORD_TOOLS, record))
         if call is not None:
             return call
-        if ask.output_schema is not None:
-            return Say(json.dumps(finish.record))
+    last = finish.text if record is None or not _wants_json(ask) else json.dumps(record)
     if SUBMIT in ask.system + ask.prompt:
-        last = json.dumps(finish.record) if finish.record is not None else finish.text
         return _shell(ask, f"echo {SUBMIT} && echo {shlex.quote(last)}")
-    return Say(finish.text)
+    return Say(last)
+
+
+def _wants_json(ask: Ask) -> bool:
+    return ask.output_schema is not None or "JSON Schema" in ask.prompt
 
 
 def _first_offered(ask: Ask, spoken: Mapping[str, Json]) -> Call | None:
