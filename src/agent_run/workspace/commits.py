@@ -60,7 +60,7 @@ def parsed(oid: str, text: bytes) -> Commit:
 def write(git: Git, tree: str, parent: str | None, *, message: str, at: datetime) -> str:
     """Write a commit object and return its id."""
     parents = ("-p", parent) if parent else ()
-    when = f"{int(at.timestamp())} +0000"
+    when = f"@{int(at.timestamp())} +0000"
     env = {f"GIT_{who}_DATE": when for who in ("AUTHOR", "COMMITTER")}
     env |= {f"GIT_{who}_NAME": "agent-run" for who in ("AUTHOR", "COMMITTER")}
     env |= {f"GIT_{who}_EMAIL": "agent-run@localhost" for who in ("AUTHOR", "COMMITTER")}

@@ -133,13 +133,15 @@ class Folder:
         touched = sorted(
             path for path in {*before, *after} if before.get(path) != after.get(path)
         )
-        other = [path for path in touched if not self._shows(path, before.get(path))]
+        other = [path for path in touched if not self._fits(path, before)]
         if other:
             msg = f"{listed(other)} changed since the work began; nothing was written"
             raise ApplyRefused(msg)
+        # What goes makes room for what comes: a file may become a folder.
+        order = sorted(touched, key=after.__contains__)
         done: list[bytes] = []
         try:
-            for path in touched:
+            for path in order:
                 done.append(path)
                 self._put(path, after.get(path))
         except OSError as error:
@@ -149,8 +151,25 @@ class Folder:
             raise ApplyRefused(msg) from error
         return tuple(map(printable, touched))
 
+    def _fits(self, path: bytes, before: dict[bytes, Entry]) -> bool:
+        """Say whether the folder has at `path` just what it had before."""
+        entry = before.get(path)
+        try:
+            return self._shows(path, entry) or (entry is None and self._is_ours(path, before))
+        except NotADirectoryError:
+            # A file above is in order where it is one of ours that will go.
+            above = (path[:place] for place, byte in enumerate(path) if byte == ord("/"))
+            return entry is None and any(step in before for step in above)
+
+    def _is_ours(self, path: bytes, before: dict[bytes, Entry]) -> bool:
+        """Say whether `path` is a folder that holds nothing but files of `before`."""
+        top = self.root / os.fsdecode(path)
+        if top.is_symlink() or not top.is_dir():
+            return False
+        inner = (one for one in top.rglob("*") if one.is_symlink() or not one.is_dir())
+        return all(os.fsencode(one.relative_to(self.root)) in before for one in inner)
+
     def _shows(self, path: bytes, entry: Entry | None) -> bool:
-        """Say whether the folder has at `path` just what `entry` says."""
         with self._parent(path, make=False) as (folder, name):
             if folder is None:
                 return entry is None
@@ -158,8 +177,6 @@ class Folder:
                 status = os.stat(name, dir_fd=folder, follow_symlinks=False)
             except FileNotFoundError:
                 return entry is None
-            except NotADirectoryError:
-                return False
             found = Found(path, name, folder, status)
             if entry is None or not stat.S_ISREG(status.st_mode) or _mode(found) != entry.mode:
                 return False
@@ -172,16 +189,27 @@ class Folder:
         with self._parent(path, make=entry is not None) as (folder, name):
             if folder is None:
                 return
-            if entry is None:
-                with suppress(FileNotFoundError):
-                    os.unlink(name, dir_fd=folder)
+            if entry is not None:
+                self._place(folder, name, entry)
                 return
-            aside = f".agent-run-{os.getpid()}.tmp"
-            with _created(aside, folder) as fd:
-                with self.git.blobs([entry.oid]) as blobs:
-                    blobs.copy_to(fd)
-                os.fchmod(fd, 0o755 if entry.mode == RUNNABLE else 0o644)
-            os.replace(aside, name, src_dir_fd=folder, dst_dir_fd=folder)
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=folder)
+        self._remove_empty(path)
+
+    def _place(self, folder: int, name: str, entry: Entry) -> None:
+        aside = f".agent-run-{os.getpid()}.tmp"
+        with _created(aside, folder) as fd:
+            with self.git.blobs([entry.oid]) as blobs:
+                blobs.copy_to(fd)
+            os.fchmod(fd, 0o755 if entry.mode == RUNNABLE else 0o644)
+        os.replace(aside, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+    def _remove_empty(self, path: bytes) -> None:
+        """Remove the folders above `path` that nothing is in any more, as git does."""
+        for above in (self.root / os.fsdecode(path)).parents:
+            if above == self.root or any(above.iterdir()):
+                return
+            above.rmdir()
 
     @contextmanager
     def _parent(self, path: bytes, *, make: bool) -> Iterator[tuple[int | None, str]]:
