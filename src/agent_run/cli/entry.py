@@ -1,0 +1,26 @@
+"""The front door: what `agent-run` starts.
+
+It imports next to nothing, because `--version` must cost hardly more than Python itself.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from agent_run.version import __version__
+
+_INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line asks for, and return its exit code."""
+    asked = list(sys.argv[1:] if arguments is None else arguments)
+    if asked == ["--version"]:
+        sys.stdout.write(f"agent-run {__version__}\n")
+        return 0
+    try:
+        code: int = import_module("agent_run.cli.app").run(asked)
+    except KeyboardInterrupt:
+        # Only an interrupt before the door was open comes here.
+        return _INTERRUPTED
+    return code

@@ -1,0 +1,52 @@
+"""The menu: every command, the line that help shows, and where it is declared.
+
+This is the one place to add a command. Nothing here is imported before it is asked for.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One command of the menu."""
+
+    declared: str
+    """`module:attribute` of the click command."""
+    says: str
+    """The line that help shows; the command's own help begins with it."""
+
+
+_SETUP: Final = "agent_run.cli.setting_up"
+_HANDOFF: Final = "agent_run.cli.handing_over"
+_LOOK: Final = "agent_run.cli.looking"
+
+MENU: Final[Mapping[str, Mapping[str, Entry]]] = {
+    "Start here": {
+        "demo": Entry(f"{_SETUP}:demo", "Walk one task from post to accepted."),
+        "init": Entry(f"{_SETUP}:init", "Set up this folder: settings, an example, a ledger."),
+        "doctor": Entry(f"{_SETUP}:doctor", "Say what is missing here and how to fix it."),
+    },
+    "Write": {
+        "check": Entry(f"{_HANDOFF}:check", "Report every fault of every file."),
+        "post": Entry(f"{_HANDOFF}:post", "Put the tasks of manifests and plans on the ledger."),
+    },
+    "Hand over": {
+        "claim": Entry(f"{_HANDOFF}:claim", "Take the claim check of a task, before any write."),
+        "heartbeat": Entry(f"{_HANDOFF}:heartbeat", "Show that the worker lives."),
+        "release": Entry(f"{_HANDOFF}:release", "Give a claimed task back unfinished."),
+        "submit": Entry(f"{_HANDOFF}:submit", "Hand in the record of the work."),
+    },
+    "Look": {
+        "status": Entry(f"{_LOOK}:status", "Show where the tasks stand."),
+        "show": Entry(f"{_LOOK}:show", "Show everything about one task."),
+        "ledger": Entry(f"{_LOOK}:ledger", "Show the pages of the ledger, or verify them."),
+    },
+    "Settings": {
+        "config": Entry(f"{_SETUP}:config", "Show what is configured, and where it came from."),
+        "schema": Entry(f"{_SETUP}:schema", "Print the JSON Schema of a document."),
+        "completion": Entry(f"{_SETUP}:completion", "Print the completion script for a shell."),
+    },
+}
+"""Section -> command -> entry, in the order in which help shows them."""

@@ -1,0 +1,1 @@
+"""What each command does once it is really run; `--help` and completion never come here."""

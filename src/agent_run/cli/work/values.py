@@ -1,0 +1,30 @@
+"""Checks the values of options by the contracts' own types."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from agent_run.contract.base import Duration, Name
+
+_TYPES: Final[Mapping[str, TypeAdapter[Any]]] = {
+    "name": TypeAdapter(Name),
+    "duration": TypeAdapter(Duration),
+}
+_EXPECTED: Final = {
+    "name": "letters, digits, '-', '_' and single dots, at most 100 characters",
+    "duration": "something like '20m', '1h30m' or '45s'",
+}
+
+
+def checked(kind: str, value: object) -> object:
+    """Return `value` as a `kind`.
+
+    Raises:
+        ValueError: It is not one; the message says what was expected.
+    """
+    try:
+        return _TYPES[kind].validate_python(value)
+    except ValidationError as error:
+        msg = f"{value!r} is not a {kind}, expected {_EXPECTED[kind]}"
+        raise ValueError(msg) from error
