@@ -19,6 +19,8 @@ _GONE: Final = "0"
 
 def settle(found: Comparison) -> None:
     """Take out of `found` the new files that cannot stand beside what is kept."""
+    if found.base.keys() >= found.staged.keys():
+        return
     gone = set(found.deleted)
     kept = {path for path in found.base if path not in gone}
     folders = {path[:place] for path in kept for place in _slashes(path)}

@@ -320,9 +320,12 @@ def _scope(allowed: tuple[str, ...], protected: tuple[str, ...], folders: set[st
 
 
 def _folders(entries: Iterable[bytes], prefix: str) -> set[str]:
-    inner = (os.fsdecode(path).removeprefix(prefix) for path in entries)
+    inner = {os.fsdecode(path.rpartition(b"/")[0]).removeprefix(prefix) for path in entries}
     return {
-        path[:place] for path in inner for place, letter in enumerate(path) if letter == "/"
+        path[:place]
+        for path in (f"{one}/" for one in inner)
+        for place, letter in enumerate(path)
+        if letter == "/"
     }
 
 

@@ -16,6 +16,7 @@ from agent_run.workspace.plumbing import Entry, Git
 LINK: Final = 0o120000
 MODULE: Final = 0o160000
 RUNNABLE: Final = 0o100755
+_STEPS: Final = frozenset({b"", b".", b".."})
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -78,7 +79,9 @@ def _folder(root: bytes, path: bytes) -> int:
 
 def _check(path: bytes, links: set[bytes]) -> None:
     parts = path.split(b"/")
-    leaves = any(part in {b"", b".", b".."} or is_gits_own(part) for part in parts)
+    leaves = not _STEPS.isdisjoint(parts)
+    if not path.isascii() or b"git" in path.lower():
+        leaves = leaves or any(map(is_gits_own, parts))
     steps = (b"/".join(parts[:count]) for count in range(1, len(parts))) if links else ()
     if leaves or any(step in links for step in steps):
         msg = f"the tree holds {printable(path)!r}, which would leave its folder"
