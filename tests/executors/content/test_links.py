@@ -225,7 +225,8 @@ def test_a_redirect_cannot_lead_inside(site: Site) -> None:
 @pytest.mark.parametrize(
     "address",
     ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:127.0.0.1", "fd00::1",
-     "0.0.0.0", "64:ff9b::7f00:1", "2002:7f00:1::", "fe80::1%eth0", "224.0.0.1", "100.64.0.1", "nonsense"],
+     "0.0.0.0", "64:ff9b::7f00:1", "2002:7f00:1::", "fe80::1%eth0", "224.0.0.1",
+     "100.64.0.1", "nonsense"],
 )  # fmt: skip
 def test_addresses_that_are_not_public_are_known(address: str) -> None:
     assert not is_public(address)

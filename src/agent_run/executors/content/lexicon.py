@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError
 
 from agent_run.contract.base import Contract, Line, Lines
 from agent_run.errors import InvalidDocument
+from agent_run.executors.content.nesting import refuse_deep_nesting
 from agent_run.executors.content.prose import Prose, Segment
 from agent_run.executors.content.remarks import Severity, digest_of
 from agent_run.executors.content.sameness import Word, words_of
@@ -120,6 +121,7 @@ def read_lexicon(text: str, name: str) -> Lexicon:
         msg = f"lexicon {name!r} has {len(text)} characters, expected at most {_LARGEST_FILE}"
         raise InvalidDocument(msg)
     try:
+        refuse_deep_nesting(text)
         lexicon = Lexicon.model_validate(yaml.safe_load(text) or {})
         for entry in lexicon.forbidden:
             _all_words((*entry.phrases, *entry.unless))

@@ -19,7 +19,7 @@ GAP: Final = "\ufffc"
 _SENTENCE_END: Final = regex.compile(r"[.!?\u2026]+[\"'\u2019\u201d)\]]*+(?=\s)")
 _ABBREVIATIONS_WORDS: Final = (
     "approx cf co corp dept dr e.g ed eds eg est etc fig i.e ie inc jr ltd mr mrs ms "
-    "no nos p pp prof rev sr st vol vs"
+    "p pp prof rev sr st vol vs"
 )
 _ABBREVIATIONS: Final = frozenset(_ABBREVIATIONS_WORDS.split())
 

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 import yaml
 
 from agent_run.errors import InvalidDocument
+from agent_run.executors.content.nesting import refuse_deep_nesting
 from agent_run.executors.content.remarks import Severity, digest_of
 from agent_run.executors.content.scopes import fault_of_scope
 
@@ -121,6 +122,7 @@ def load_style(path: Path) -> Rulebook:
 def read_rule(text: str, name: str) -> Rulebook:
     """Return the one rule that `text` says, as a rulebook of one rule or one refusal."""
     try:
+        refuse_deep_nesting(text)
         # Every scalar stays a string: 'no' and 'on' are words that people write rules about.
         said = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - it builds only strings
         return Rulebook((_rule(said, name),))

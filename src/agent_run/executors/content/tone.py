@@ -28,8 +28,8 @@ VERSION: Final = "tone-1"
 MOST_HITS: Final = 1_000
 """A rule that hits more often says so once and stops: nobody reads the rest."""
 _SURE: Final = 0.95
-_DOUBT_PER_WARNING: Final = 0.03
-_LEAST_SURE: Final = 0.55
+_DOUBT_PER_WARNING: Final = 0.06
+_LEAST_SURE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
