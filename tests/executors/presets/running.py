@@ -7,8 +7,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.clis import installed
-
 from agent_run.executors.presets import (
     PRESETS,
     Assignment,
@@ -18,6 +16,7 @@ from agent_run.executors.presets import (
     Output,
     find_program,
 )
+from tests.support.clis import installed
 
 WRONG = "def add(a, b):\n    return a - b\n"
 RIGHT = "def add(a, b):\n    return a + b\n"

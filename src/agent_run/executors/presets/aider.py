@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Final
 
 from agent_run.executors.presets.demands import address, chat_model, key_of
+from agent_run.executors.presets.prompt import brief_text
 from agent_run.executors.presets.reading import clean, reason
 from agent_run.executors.presets.shapes import (
     Assignment,
@@ -55,7 +56,7 @@ def invocation(assignment: Assignment) -> Invocation:
         env={**env, **placeholder},
         secrets=secrets,
         files={
-            message: assignment.brief,
+            message: brief_text(assignment),
             settings: "{}\n",
             prices: json.dumps({"agent-run": {}}),
         },

@@ -107,15 +107,17 @@ def read_events(output: Output) -> Observation:
         cost_usd=_cost(result),
         model=text(started.get("model")) or None,
         transcript=tuple(_transcript(seen)),
-        error=_error(result, output),
+        error=_error(result, seen, output),
     )
 
 
-def _error(result: Event, output: Output) -> str | None:
+def _error(result: Event, seen: tuple[Event, ...], output: Output) -> str | None:
     ended = output.exit_code == 0 and result.get("is_error") is False
     if ended and result.get("subtype") == "success":
         return None
-    said = text(result.get("result")) or text(result.get("subtype"))
+    retries = sum(one.get("subtype") == "api_retry" for one in seen)
+    waited = f"the model endpoint did not answer, {retries} retries" if retries else ""
+    said = text(result.get("result")) or text(result.get("subtype")) or waited
     return reason(said, output, "claude")
 
 
@@ -149,7 +151,7 @@ def _parts(seen: tuple[Event, ...], *kinds: str) -> tuple[Event, ...]:
 
 
 def _commands(seen: tuple[Event, ...], result: Event) -> tuple[CommandRun, ...]:
-    denied = {one.get("tool_use_id") for one in objects(result.get("permission_denials"))}
+    denied = {str(one.get("tool_use_id")) for one in objects(result.get("permission_denials"))}
     answers = {str(one.get("tool_use_id")): one for one in _parts(seen, "tool_result")}
     return tuple(
         CommandRun(
@@ -157,7 +159,7 @@ def _commands(seen: tuple[Event, ...], result: Event) -> tuple[CommandRun, ...]:
             _exit_code(answers.get(str(call.get("id")), NOTHING)),
         )
         for call in _parts(seen, "tool_use")
-        if call.get("name") == "Bash" and call.get("id") not in denied
+        if call.get("name") == "Bash" and str(call.get("id")) not in denied
     )
 
 

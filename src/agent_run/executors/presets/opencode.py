@@ -99,7 +99,7 @@ def configuration(base_url: str, model: str) -> str:
 
 def read_events(output: Output) -> Observation:
     seen = tuple(events(output.stdout))
-    parts = [(one.get("type"), inner(one, "part")) for one in seen]
+    parts = [(text(one.get("type")), inner(one, "part")) for one in seen]
     said = [text(part.get("text")) for kind, part in parts if kind == "text"]
     steps = [part for kind, part in parts if kind == "step_finish"]
     calls = [part for kind, part in parts if kind == "tool_use"]
@@ -146,7 +146,7 @@ def _command(part: Event) -> CommandRun:
     return CommandRun(command, code(inner(part, "state", "metadata").get("exit")))
 
 
-def _line(kind: object, part: Event) -> str:
+def _line(kind: str, part: Event) -> str:
     if kind == "text":
         return f"said {text(part.get('text'))}"
     given = json.dumps(dict(inner(part, "state", "input")), ensure_ascii=False)

@@ -11,24 +11,28 @@ LONGEST_FLAG: Final = 100_000
 """In bytes. Linux takes no argument of 128 KiB or more."""
 
 
-def prompt(assignment: Assignment, closing: str = "") -> str:
-    """Return the brief with `closing` after it, short enough to be a flag.
+def brief_text(assignment: Assignment) -> str:
+    """Return the brief as text that can be written to a file or passed to a program.
 
     Raises:
-        ContractError: the brief holds a character that no flag can.
+        ContractError: the brief holds a character that neither can.
     """
     brief = assignment.brief
     if "\0" in brief:
         msg = f"the brief {str(assignment.brief_path)!r} holds the NUL character, expected text"
         raise ContractError(msg)
-    if len(brief.encode(errors="replace")) > LONGEST_FLAG:
+    return brief.encode(errors="replace").decode()
+
+
+def prompt(assignment: Assignment, closing: str = "") -> str:
+    """Return the brief with `closing` after it, short enough to be a flag."""
+    brief = brief_text(assignment)
+    if len(brief.encode()) > LONGEST_FLAG:
         brief = (
             f"Your brief is in the file {assignment.brief_path}. "
             "Read all of it before you do anything else, then do what it asks."
         )
-    # A lone surrogate cannot be passed to a program at all.
-    whole = f"{brief}\n\n{closing}" if closing else brief
-    return whole.encode(errors="replace").decode()
+    return f"{brief}\n\n{closing}" if closing else brief
 
 
 def record_as_answer() -> str:
