@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import IO, Any, Final, Self
 
@@ -19,22 +19,19 @@ from agent_run.contract.base import RunId, TaskId
 from agent_run.errors import SequenceTaken, StoreError
 from agent_run.ledger.pages import Page
 from agent_run.ledger.state import Status
-from agent_run.ports.store import Chapter, RunRow, Search, Snapshot, TaskRow, Wanted
+from agent_run.ports.store import Chapter, RunRow, Search, Snapshot, TaskRow
 from agent_run.store.migrations import SQLITE
+from agent_run.store.rows import (
+    BUSY,
+    TASK,
+    beyond_index,
+    microseconds,
+    moment_of,
+    set_apart,
+    task_row,
+)
 
-LARGEST_BODY: Final = 32_768
-"""Longer bodies are kept among the blobs, so that reading the index stays quick."""
-
-_TASK: Final = "run_id, task_id, status, priority, posted, executor, due, changed"
-_BUSY: Final[Mapping[Wanted, tuple[Status, bool]]] = {
-    "submitted": (Status.SUBMITTED, False),
-    "expired": (Status.CLAIMED, True),
-    "overdue": (Status.ASKED, True),
-}
-"""What is looked for -> status, and whether only what is past its time counts."""
 _POLL: Final = 0.02
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 class SqliteStore:
@@ -43,7 +40,9 @@ class SqliteStore:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._mutex = threading.RLock()
-        self._written = threading.Event()
+        self._written = threading.Condition()
+        self._heard = threading.local()
+        self._commits = 0
         try:
             self._queue = path.with_name(path.name + "-queue").open("ab")
             self._db = sqlite3.connect(
@@ -53,51 +52,60 @@ class SqliteStore:
         except (sqlite3.Error, OSError) as error:
             msg = f"the ledger {str(path)!r} cannot be opened: {error}"
             raise StoreError(msg) from error
-        self._seen = self._version()
+        self._opened = self._version()
 
     def read(self, run_id: RunId, *, after: int = 0, limit: int | None = None) -> list[Page]:
         """Return the pages of a run, in order, from page `after` + 1 on."""
         rows = self._rows(
             "SELECT p.seq, p.task_id, p.kind, p.trace_id,"
-            " CASE WHEN p.blob IS NULL THEN p.body"
-            " ELSE (SELECT CAST(b.content AS TEXT) FROM blobs b WHERE b.digest = p.blob) END,"
+            " CASE WHEN p.blob IS NULL THEN p.body ELSE coalesce("
+            "(SELECT CAST(b.content AS TEXT) FROM blobs b WHERE b.digest = p.blob), '') END,"
             " p.digest FROM pages p WHERE p.run_id = ? AND p.seq > ? ORDER BY p.seq LIMIT ?",
             (run_id, after, -1 if limit is None else limit),
         )
         return [Page(run_id, *row) for row in rows]
 
     def find(self, search: Search) -> list[TaskRow]:
-        """Return open tasks, most urgent first: priority, then order of posting."""
+        """Return open tasks: the ready by priority, the others by how long they wait."""
         if search.wanted != "ready":
-            return self._find_busy(search)
+            rows = self._find_busy(search)
+        elif search.run_id is not None:
+            named, executors = _named(search)
+            rows = self._rows(
+                f"SELECT number, {TASK} FROM tasks WHERE status = 'ready' AND run_id = ?"  # noqa: S608
+                f"{named} ORDER BY priority DESC, number LIMIT ?",
+                (search.run_id, *executors, search.limit),
+            )
+        else:
+            rows = self._find_ready(search)
+        return [task_row(row[1:]) for row in rows]
+
+    def _find_ready(self, search: Search) -> list[Any]:
         found: list[Any] = []
         for executor in self._executors(search):
             found += self._rows(
-                f"SELECT number, {_TASK} FROM tasks"  # noqa: S608
-                " WHERE status = 'ready' AND executor = ? AND (? IS NULL OR run_id = ?)"
+                f"SELECT number, {TASK} FROM tasks WHERE status = 'ready' AND executor = ?"  # noqa: S608
                 " ORDER BY priority DESC, number LIMIT ?",
-                (executor, search.run_id, search.run_id, search.limit),
+                (executor, search.limit),
             )
         if len(found) > 1:
             found.sort(key=_urgency)
-        return [_task_row(row[1:]) for row in found[: search.limit]]
+        return found[: search.limit]
 
-    def _find_busy(self, search: Search) -> list[TaskRow]:
-        status, overdue = _BUSY[search.wanted]
-        rows = self._rows(
-            f"SELECT {_TASK} FROM tasks WHERE status = ? AND (? IS NULL OR run_id = ?)"  # noqa: S608
-            f" {'AND due <= ? ORDER BY due, number' if overdue else 'ORDER BY number'} LIMIT ?",
+    def _find_busy(self, search: Search) -> list[Any]:
+        status, overdue = BUSY[search.wanted]
+        named, executors = _named(search)
+        scope = "" if search.run_id is None else " AND run_id = ?"
+        late = " AND due <= ?" if overdue else " AND due IS NULL"
+        return self._rows(
+            f"SELECT number, {TASK} FROM tasks WHERE status = '{status.value}'"  # noqa: S608
+            f"{late}{scope}{named} ORDER BY due, number LIMIT ?",
             (
-                *(status, search.run_id, search.run_id),
-                *((_microseconds(search.now),) if overdue else ()),
-                -1 if search.executors is not None else search.limit,
+                *((microseconds(search.now),) if overdue else ()),
+                *(() if search.run_id is None else (search.run_id,)),
+                *(*executors, search.limit),
             ),
         )
-        found = [_task_row(row) for row in rows]
-        if search.executors is not None:
-            wanted = {"", *search.executors}
-            found = [row for row in found if row.executor in wanted]
-        return found[: search.limit]
 
     def _executors(self, search: Search) -> Iterator[str]:
         """Yield the executors to look under, by jumping from one to the next in the index."""
@@ -114,7 +122,6 @@ class SqliteStore:
         """Write all chapters in one transaction of their own, all or none."""
         with self.exclusive() as writer:
             writer.append(chapters)
-        self._written.set()
 
     def exclusive(self) -> "_Transaction":
         """Begin a transaction that finds, reads and writes in one step."""
@@ -123,11 +130,11 @@ class SqliteStore:
     def tasks(self, *, task_id: TaskId | None = None) -> list[TaskRow]:
         """Return index rows, the task posted last first."""
         rows = self._rows(
-            f"SELECT {_TASK} FROM tasks"  # noqa: S608
+            f"SELECT {TASK} FROM tasks"  # noqa: S608
             f" {'' if task_id is None else 'WHERE task_id = ?'} ORDER BY number DESC",
             () if task_id is None else (task_id,),
         )
-        return [_task_row(row) for row in rows]
+        return [task_row(row) for row in rows]
 
     def runs(self, *, run_id: RunId | None = None, limit: int | None = None) -> list[RunRow]:
         """Return the runs, newest first."""
@@ -136,7 +143,7 @@ class SqliteStore:
             " ORDER BY opened_at DESC, run_id LIMIT ?",
             (run_id, run_id, -1 if limit is None else limit),
         )
-        return [RunRow(name, trace, _moment(at)) for name, trace, at in rows]
+        return [RunRow(name, trace, moment_of(at)) for name, trace, at in rows]
 
     def heads(self) -> Mapping[RunId, int]:
         """Return the newest page of each run, as the index has it."""
@@ -184,18 +191,26 @@ class SqliteStore:
         return timedelta()
 
     def wait(self, timeout: timedelta) -> bool:
-        """Wait until something may have been written, or until `timeout`."""
+        """Wait until something may have been written, or until `timeout`.
+
+        Each thread is woken by what it has not yet heard of.
+        """
         until = time.monotonic() + timeout.total_seconds()
-        while True:
-            if self._written.wait(max(0.0, min(_POLL, until - time.monotonic()))):
-                self._written.clear()
-                return True
-            version = self._version()
-            if version != self._seen:
-                self._seen = version
-                return True
-            if time.monotonic() >= until:
+        heard = getattr(self._heard, "version", self._opened)
+        while (version := self._version()) == heard:
+            left = until - time.monotonic()
+            if left <= 0:
                 return False
+            with self._written:
+                self._written.wait(min(_POLL, left))
+        self._heard.version = version
+        return True
+
+    def committed(self) -> None:
+        """Wake the threads of this process, for which the file's own version stays."""
+        self._commits += 1
+        with self._written:
+            self._written.notify_all()
 
     def close(self) -> None:
         """Let go of the file."""
@@ -217,9 +232,10 @@ class SqliteStore:
             for number, step in enumerate(SQLITE[version:], start=version + 1):
                 self._db.executescript(f"BEGIN;{step}PRAGMA user_version = {number};COMMIT;")
 
-    def _version(self) -> int:
-        (row,) = self._rows("PRAGMA data_version", ())
-        return int(row[0])
+    def _version(self) -> tuple[int, int]:
+        """Return what changes with every commit: of other connections, and of this one."""
+        ((version,),) = self._rows("PRAGMA data_version", ())
+        return version, self._commits
 
     @contextmanager
     def _queued(self) -> Generator[None]:
@@ -265,6 +281,7 @@ class _Transaction:
         self._db = db
         self._mutex = mutex
         self._queue = queue
+        self._appended = False
 
     def __enter__(self) -> Self:
         self._mutex.acquire()
@@ -287,6 +304,8 @@ class _Transaction:
             self._leave()
         if isinstance(error, sqlite3.Error):
             raise self._store.unusable(error) from error
+        if error is None and self._appended:
+            self._store.committed()
 
     def _leave(self) -> None:
         fcntl.flock(self._queue, fcntl.LOCK_UN)
@@ -297,6 +316,7 @@ class _Transaction:
 
     def append(self, chapters: Sequence[Chapter]) -> None:
         """Write all chapters and their index rows."""
+        self._appended = True
         for chapter in chapters:
             self._follow(chapter)
             self._write_pages(chapter.pages)
@@ -314,7 +334,7 @@ class _Transaction:
             opened = self._db.execute(
                 "INSERT INTO runs (run_id, trace_id, opened_at, untasked) VALUES (?, ?, ?, 0)"
                 " ON CONFLICT (run_id) DO NOTHING",
-                (chapter.run_id, first.trace_id, _microseconds(chapter.at)),
+                (chapter.run_id, first.trace_id, microseconds(chapter.at)),
             )
             follows = opened.rowcount == 1
         if not follows:
@@ -327,21 +347,20 @@ class _Transaction:
         )
 
     def _page(self, page: Page) -> tuple[object, ...]:
-        body, blob = page.body, None
-        if len(body) > LARGEST_BODY:
-            content = body.encode()
-            body, blob = "", hashlib.sha256(content).hexdigest()
-            self._db.execute("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (blob, content))
+        body, blob, apart = page.body, None, set_apart(page)
+        if apart:
+            body, blob = "", apart[0]
+            self._db.execute("INSERT OR IGNORE INTO blobs VALUES (?, ?)", apart)
         sealed = (body, blob, page.digest)
         return (page.run_id, page.seq, page.task_id, page.kind, page.trace_id, *sealed)
 
     def _index(self, chapter: Chapter) -> None:
         for row in chapter.rows:
-            due = None if row.due is None else _microseconds(row.due)
+            due = None if row.due is None else microseconds(row.due)
             if row.posted > chapter.after:
                 named = (row.run_id, row.task_id, row.status.value, row.priority)
                 self._db.execute(
-                    f"INSERT INTO tasks ({_TASK}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+                    f"INSERT INTO tasks ({TASK}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
                     (*named, row.posted, row.executor, due, row.changed),
                 )
             else:
@@ -350,27 +369,21 @@ class _Transaction:
                     " WHERE task_id = ? AND run_id = ?",
                     (row.status.value, due, row.changed, row.task_id, row.run_id),
                 )
-        untasked = max((page.seq for page in chapter.pages if not page.task_id), default=0)
-        if untasked:
+        beyond = beyond_index(chapter)
+        if beyond:
             self._db.execute(
-                "UPDATE runs SET untasked = ? WHERE run_id = ?", (untasked, chapter.run_id)
+                "UPDATE runs SET untasked = ? WHERE run_id = ?", (beyond, chapter.run_id)
             )
+
+
+def _named(search: Search) -> tuple[str, tuple[str, ...]]:
+    """Return a condition on executors, and its values."""
+    if search.executors is None:
+        return "", ()
+    names = ("", *search.executors)
+    return f" AND executor IN ({', '.join('?' * len(names))})", names
 
 
 def _urgency(row: Sequence[Any]) -> tuple[int, int]:
     number, _run, _task, _status, priority, *_rest = row
     return (-priority, number)
-
-
-def _task_row(row: Sequence[Any]) -> TaskRow:
-    run_id, task_id, status, priority, posted, executor, due, changed = row
-    moment = None if due is None else _moment(due)
-    return TaskRow(run_id, task_id, Status(status), priority, posted, executor, moment, changed)
-
-
-def _microseconds(moment: datetime) -> int:
-    return (moment - _EPOCH) // _MICROSECOND
-
-
-def _moment(microseconds: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=microseconds)
