@@ -1,7 +1,10 @@
 """One shape for all checkers, and the way from a file to a check that cannot crash."""
 
+from functools import partial
 from pathlib import Path
 from typing import Protocol
+
+from anyio import to_thread
 
 from agent_run.errors import InvalidDocument, Unfit
 from agent_run.executors.content.drafts import MOST_BYTES, Draft, read_draft
@@ -28,7 +31,7 @@ class Checker(Protocol):
 async def check_file(path: Path, checker: Checker, *, most_bytes: int = MOST_BYTES) -> Check:
     """Return what `checker` finds in the file at `path`; blocked when it cannot be read."""
     try:
-        draft = read_draft(path, most_bytes=most_bytes)
+        draft = await to_thread.run_sync(partial(read_draft, path, most_bytes=most_bytes))
         return await checker.check(draft)
     except (InvalidDocument, Unfit) as error:
         return blocked(f"{checker.name}.draft", str(error))

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from anyio import to_thread
+
 from agent_run.executors.content.classifier import Classifier
 from agent_run.executors.content.drafts import Draft
 from agent_run.executors.content.lexicon import Forbidden, Found, Lexicon, PhraseIndex
@@ -54,7 +56,7 @@ class ComplianceChecker:
 
     async def check(self, draft: Draft) -> Check:
         """Return what the lexicon and the model say about `draft`."""
-        return check_compliance(draft, self)
+        return await to_thread.run_sync(check_compliance, draft, self)
 
 
 def check_compliance(draft: Draft, checker: ComplianceChecker) -> Check:

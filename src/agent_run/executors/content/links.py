@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 from urllib.parse import urldefrag, urlsplit
 
 import anyio
+import anyio.to_thread
 
 from agent_run.executors.content.addresses import PUBLIC_ONLY, Door
 from agent_run.executors.content.drafts import Draft
@@ -74,13 +75,14 @@ class LinkChecker:
 
     async def check(self, draft: Draft) -> Check:
         """Return what became of the links of `draft`."""
-        answers = _local(draft, self.root)
+        answers = await anyio.to_thread.run_sync(_local, draft, self.root)
         urls = _in_turns(dict.fromkeys(_web_targets(draft.prose.links)))
         if self.offline:
             answers.update(dict.fromkeys(urls, Answer("unsure", "was not asked: offline")))
         else:
             answers.update(await ask_all(urls, self.door, self.manners))
-        return _verdict(draft, answers, self.cache_key(draft))
+        key = await anyio.to_thread.run_sync(self.cache_key, draft)
+        return _verdict(draft, answers, key)
 
 
 async def ask_all(urls: Sequence[str], door: Door, manners: Manners) -> Answers:

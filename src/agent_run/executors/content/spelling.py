@@ -13,6 +13,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
+from anyio import to_thread
+
 from agent_run.errors import InvalidDocument, Unfit
 from agent_run.executors.content.drafts import Draft
 from agent_run.executors.content.remarks import (
@@ -68,7 +70,7 @@ class SpellingChecker:
         Raises:
             Unfit: The list of misspellings is not installed.
         """
-        return check_spelling(draft, self)
+        return await to_thread.run_sync(check_spelling, draft, self)
 
 
 def check_spelling(draft: Draft, checker: SpellingChecker) -> Check:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from anyio import to_thread
+
 from agent_run.executors.content.drafts import Draft
 from agent_run.executors.content.matching import Finder, Hit, finder_of
 from agent_run.executors.content.patterns import Stopwatch
@@ -58,7 +60,7 @@ class ToneChecker:
 
     async def check(self, draft: Draft) -> Check:
         """Return what the rules say about `draft`."""
-        return check_tone(draft, self)
+        return await to_thread.run_sync(check_tone, draft, self)
 
 
 def check_tone(draft: Draft, checker: ToneChecker) -> Check:
