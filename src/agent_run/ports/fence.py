@@ -41,7 +41,7 @@ class Limits:
     """None means no limit, here and below."""
     cpu_sec: int | None = None
     memory_mb: int | None = None
-    """Resident memory, shared pages counted once, with the private temporary files."""
+    """Resident memory, shared pages counted once, and private files where those live in it."""
     processes: int | None = None
     """Processes and threads alive at one moment."""
     disk_mb: int | None = None

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Self
 
 import pytest
-from tests.workspace.fence.conftest import Place, Run
 
 from agent_run.ports.fence import Fence, Finished, Launch
 from agent_run.workspace.fence.policy import Tier
 from agent_run.workspace.fence.seccomp import _COLUMN, _NUMBERS
+from tests.workspace.fence.conftest import Place, Run
 
 TRY = """
 def attempt(act):

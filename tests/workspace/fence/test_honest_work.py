@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.workspace.fence.conftest import Place, Run
 
 from agent_run.ports.fence import Fence, Limits
 from agent_run.workspace.fence.policy import Tier
+from tests.workspace.fence.conftest import Place, Run
 
 WORK = {
     "writes a new file": "(WORK / 'new').write_text('x')",
@@ -186,6 +186,21 @@ for _ in range(3):
 
     assert finished.stdout.split() == [b"300000"] * 3, finished.stderr.decode()
     assert finished.refused_hosts == ()
+
+
+def test_an_allowed_network_is_the_host_s(
+    place: Place, fence: Fence, run: Run, endpoint: int
+) -> None:
+    code = f"""
+import urllib.request
+print(len(urllib.request.urlopen('http://127.0.0.1:{endpoint}/').read()))
+socket.create_server(('127.0.0.1', 0))
+"""
+
+    finished = run(fence, place.launch(code, network="allow"))
+
+    assert finished.stdout == b"300000\n", finished.stderr.decode()
+    assert finished.exit_code == 0
 
 
 def test_a_named_host_is_reached_through_the_proxy(

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import anyio
 import pytest
-from tests.workspace.fence.conftest import Place, Run
 
 from agent_run.errors import ContractError
 from agent_run.ports.fence import Fence, Limits, Stream
+from agent_run.workspace.fence.policy import Tier
+from tests.workspace.fence.conftest import Place, Run
 
 DAEMON = """
 def daemon(body):
@@ -167,6 +168,10 @@ LIMITS = {
         Limits(wall_sec=60, cpu_sec=1),
     ),
     "memory": ("x = bytearray(400_000_000)" + SIXTY, Limits(wall_sec=60, memory_mb=128)),
+    "memory that is hidden": (
+        "libc.prctl(4, 0, 0, 0, 0); x = bytearray(400_000_000)" + SIXTY,
+        Limits(wall_sec=60, memory_mb=128),
+    ),
     "memory of children": (
         "for _ in range(4): os.fork() or (bytearray(60_000_000), time.sleep(60))" + SIXTY,
         Limits(wall_sec=60, memory_mb=128),
@@ -202,6 +207,21 @@ def test_a_limit_ends_the_command_or_the_kernel_refuses_more(
     refused = b"unavailable" in finished.stderr or b"new thread" in finished.stderr
     assert finished.ended == expected or (expected == "processes" and refused), finished
     assert finished.elapsed_ms < 50_000
+
+
+def test_private_files_that_live_in_memory_count_as_memory(
+    place: Place, fence: Fence, tier: Tier, run: Run
+) -> None:
+    code = """
+import tempfile
+with tempfile.TemporaryFile() as file:
+    for _ in range(200): file.write(bytes(1_000_000))
+    time.sleep(1)
+"""
+
+    finished = run(fence, place.launch(code, limits=Limits(wall_sec=60, memory_mb=128)))
+
+    assert finished.ended == ("memory" if tier == "namespaces" else "exited"), finished
 
 
 def test_a_file_of_eight_terabytes_is_refused(place: Place, any_fence: Fence, run: Run) -> None:

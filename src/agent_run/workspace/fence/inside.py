@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
             _adopt_orphans()
             _keep(wanted, control, first=False)
     except OSError as error:
-        _say(control, f"failed {error.strerror}")
+        _say(control, f"failed {error}")
         return _SETUP_FAILED
     used = os.times()
     own = used.user + used.system + used.children_user + used.children_system
@@ -71,7 +71,7 @@ def _first_process(wanted: spec.Spec, control: int) -> int:
         _bound_processes(wanted)
         _keep(wanted, control, first=True)
     except OSError as error:
-        _say(control, f"failed {error.strerror}")
+        _say(control, f"failed {error}")
         return _SETUP_FAILED
     return 0
 
@@ -87,10 +87,11 @@ def _keep(wanted: spec.Spec, control: int, *, first: bool) -> None:
     if wanted.tier != "none":
         syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
     watch = keeper.Keeper(wanted, pid, control, first=first)
-    trouble = os.read(problem, 4096).decode()
-    os.close(problem)
-    outcome = trouble or watch.outcome()
-    watch.end_all()
+    try:
+        outcome = os.read(problem, 4096).decode() or watch.outcome()
+    finally:
+        # Whatever went wrong with the watching, nobody may outlive the watcher.
+        watch.end_all()
     if outcome.startswith("exited") and watch.over_disk():
         outcome = "limit disk"
     _say(control, outcome)
@@ -212,7 +213,7 @@ def _write(path: str, text: str) -> None:
 
 def _say(control: int, line: str) -> None:
     try:
-        os.write(control, line.encode() + b"\n")
+        os.write(control, line.replace("\n", " ").encode() + b"\n")
     except BrokenPipeError:
         # The caller is gone: nobody is left to be told, and dying is all there is to do.
         return

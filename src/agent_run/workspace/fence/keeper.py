@@ -130,8 +130,7 @@ class Keeper:
     def _free_bytes(self) -> int:
         if self._spec.disk_bytes is None:
             return 0
-        places = [os.statvfs(path) for path in self._spec.counted]
-        return sum(place.f_bavail * place.f_frsize for place in places)
+        return sum(map(_free, self._spec.counted))
 
     def _private_bytes(self) -> int:
         """Memory that private files take; they live in memory when they are mounts of ours."""
@@ -181,8 +180,18 @@ def _kill_everyone() -> None:
 def _signal(pid: int, number: int) -> None:
     try:
         os.kill(pid, number)
-    except ProcessLookupError:
+    except (ProcessLookupError, PermissionError):
+        # Gone, or another user's by way of a set-id program, which only an open machine
+        # allows; the others must be reached all the same, and the wait tells the rest.
         return
+
+
+def _free(path: str) -> int:
+    try:
+        place = os.statvfs(path)
+    except FileNotFoundError:
+        return 0
+    return place.f_bavail * place.f_frsize
 
 
 def _process_handle(pid: int) -> int | None:

@@ -112,4 +112,8 @@ def _proportional(pid: int) -> int:
                     return int(line.split()[1]) * 1024
     except (FileNotFoundError, ProcessLookupError):
         return 0
+    except PermissionError:
+        # It asked the kernel to hide its memory map; then all it holds is counted as its own.
+        fields = stat(pid)
+        return 0 if fields is None else int(fields[_RSS]) * _PAGE
     return 0
