@@ -103,7 +103,8 @@ from agent_run.workspace.fence import open_fence
 work = Path({str(place.work)!r})
 body = "touch ready; setsid sleep 1000 & exec sleep 1000 # {place.work}"
 launch = Launch(argv=("/bin/bash", "-c", body), cwd=work, env={{}}, writable=(work,))
-anyio.run(open_fence("require", tier={tier!r}).run, launch)
+fence = open_fence("require", tier={tier!r}, scratch=work.parent)
+anyio.run(fence.run, launch)
 """
     caller = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
     _until((place.work / "ready").exists)
