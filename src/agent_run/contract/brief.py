@@ -6,7 +6,7 @@ this is, what the gates said before, what people answered, what earlier tasks ha
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Final, Generic
+from typing import Any, Final, Generic
 
 from pydantic import Field, JsonValue
 from typing_extensions import TypeVar
@@ -64,7 +64,7 @@ class Brief(Contract, Generic[InputT]):
         return "\n".join(_lines(self)).rstrip() + "\n"
 
 
-def _lines(brief: Brief) -> Iterator[str]:
+def _lines(brief: Brief[Any]) -> Iterator[str]:
     manifest = brief.manifest
     yield f"# Task {brief.task_id}, attempt {brief.attempt}"
     yield from ("", manifest.objective, "")
@@ -95,7 +95,7 @@ def _checks(manifest: Manifest) -> Iterator[str]:
         yield f"{_code(check.run)} must succeed before and after your work."
 
 
-def _payload(brief: Brief) -> Iterator[str]:
+def _payload(brief: Brief[Any]) -> Iterator[str]:
     if brief.input is not None:
         shown = json.dumps(_plain(brief.input), indent=2, ensure_ascii=False)
         yield from ("## Input", "", "```json", shown, "```", "")
@@ -110,13 +110,13 @@ def _plain(value: object) -> object:
     return value.model_dump(mode="json") if isinstance(value, Contract) else value
 
 
-def _answers(brief: Brief) -> Iterator[str]:
+def _answers(brief: Brief[Any]) -> Iterator[str]:
     for said in brief.answers:
         answer = said.answer if isinstance(said.answer, str) else json.dumps(said.answer)
         yield f"{said.question}: {answer}" if said.question else str(answer)
 
 
-def _history(brief: Brief) -> Iterator[str]:
+def _history(brief: Brief[Any]) -> Iterator[str]:
     for number, verdict in enumerate(brief.earlier, start=1):
         yield from (f"## What was wrong with attempt {number}", "")
         for finding in verdict.failures:
@@ -134,7 +134,7 @@ def _quoted(evidence: str) -> Iterator[str]:
         yield f"  > {line}"
 
 
-def _limits(brief: Brief) -> Iterator[str]:
+def _limits(brief: Brief[Any]) -> Iterator[str]:
     budget = brief.remaining
     limits = [
         f"at most {budget.max_tokens} tokens" if budget.max_tokens else "",

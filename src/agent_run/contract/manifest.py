@@ -5,7 +5,6 @@ know its bounds, the fence to enforce them, the gates to judge by them.
 """
 
 from datetime import timedelta
-from pathlib import PurePosixPath
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, field_validator
@@ -24,6 +23,7 @@ from agent_run.contract.base import (
     first_repeated,
 )
 from agent_run.contract.budget import Budget
+from agent_run.contract.paths import fault_of
 
 Review: TypeAlias = Literal["auto", "human", "human-if-risky"]
 OnCrash: TypeAlias = Literal["retry", "escalate"]
@@ -101,10 +101,9 @@ class Manifest(Contract):
     @classmethod
     def _stay_below_the_root(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
         for path in paths:
-            parts = PurePosixPath(path).parts
-            if not parts or parts[0] == "/" or ".." in parts or "\\" in path:
-                msg = f"path {path!r} is not a relative path below the repository root"
-                raise ValueError(msg)
+            fault = fault_of(path)
+            if fault:
+                raise ValueError(fault)
         return paths
 
     @field_validator("needs")

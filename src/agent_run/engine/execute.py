@@ -1,0 +1,87 @@
+"""From a posted task to its end: claim, attempt, judge, and again while attempts are left."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final, TypeVar
+
+import anyio
+
+from agent_run.contract.base import RunId, TaskId, format_duration
+from agent_run.contract.claim import ClaimCheck
+from agent_run.desk.counter import claim_check
+from agent_run.engine.judge import judge
+from agent_run.engine.site import Site
+from agent_run.engine.telling import Told
+from agent_run.engine.worker import attempt
+from agent_run.errors import StaleClaim
+from agent_run.ledger.commands import Claim
+from agent_run.ledger.state import RunState, Status
+from agent_run.ports.executor import Executor
+
+ResultT = TypeVar("ResultT")
+
+_GOES_ON: Final = frozenset({Status.READY, Status.SUBMITTED})
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """Who is to work on the task, and how often at most in this call."""
+
+    executor: Executor
+    owner: str
+    ttl: timedelta | None = None
+    attempts: int | None = None
+    """`None` means as often as the manifest's budget allows."""
+
+
+async def execute(site: Site, run_id: RunId, task_id: TaskId, order: Ordered) -> RunState:
+    """Claim the task and work on it until it is settled, waits, or no attempt is left.
+
+    Raises:
+        NotClaimable: Someone else holds it, or it waits for something.
+        Unfit: The executor cannot work on this machine.
+    """
+    done = 0
+    state = await _aside(lambda: site.desk.run(run_id))
+    while True:
+        task = state.tasks[task_id]
+        if task.status is Status.SUBMITTED:
+            state = await judge(site, run_id, task_id)
+            continue
+        if done and (task.status is not Status.READY or _enough(order, done)):
+            return state
+        check = await claim(site, run_id, task_id, order)
+        if check is None:
+            return await _aside(lambda: site.desk.run(run_id))
+        done += 1
+        try:
+            state = await attempt(site, check, order.executor)
+        except StaleClaim as lost:
+            site.tell(Told("claim", f"lost: {lost}"))
+            raise
+
+
+async def claim(
+    site: Site, run_id: RunId, task_id: TaskId, order: Ordered
+) -> ClaimCheck | None:
+    """Take the claim check; None if asking for it ended the task instead."""
+    command = Claim(task_id=task_id, owner=order.owner, ttl=order.ttl)
+    state = await _aside(lambda: site.desk.handle(run_id, command))
+    task = state.tasks[task_id]
+    if task.status is not Status.CLAIMED:
+        site.tell(Told("claim", f"task={task_id} {task.status}: {task.note}"))
+        return None
+    check = claim_check(run_id, state, task_id)
+    ttl = format_duration(order.ttl or task.manifest.claim_ttl)
+    said = f"task={task_id} owner={check.owner} ttl={ttl}"
+    site.tell(Told("claim", f"{said} attempt={check.attempt} claim={check.claim}"))
+    return check
+
+
+def _enough(order: Ordered, done: int) -> bool:
+    return order.attempts is not None and done >= order.attempts
+
+
+async def _aside(work: Callable[[], ResultT]) -> ResultT:
+    return await anyio.to_thread.run_sync(work)

@@ -1,0 +1,232 @@
+"""The judge: gates, run where the executor cannot reach, and the verdict they make.
+
+Only what was collected once is judged. When every gate passes, the very tree that was judged
+becomes one commit, and only then is the task accepted.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import anyio
+from pydantic import JsonValue
+
+from agent_run.contract.base import RunId, TaskId
+from agent_run.contract.verdict import Finding, Verdict
+from agent_run.engine.rooms import CleanRooms
+from agent_run.engine.site import Site
+from agent_run.engine.telling import Told
+from agent_run.engine.worker import recorded_base
+from agent_run.errors import AgentRunError, TransitionError
+from agent_run.ledger.commands import Decide, Judge
+from agent_run.ledger.events import TaskAccepted
+from agent_run.ledger.rules import decide
+from agent_run.ledger.state import RunState, Status, TaskState
+from agent_run.ports.gate import Case, Gate
+from agent_run.ports.workspace import Base, Candidate, Result, Stamp
+
+ResultT = TypeVar("ResultT")
+
+JUDGE: Final = "judge"
+_NO_GATE: Final = Finding(
+    gate="judge",
+    outcome="inconclusive",
+    reason="no_evidence",
+    evidence="no gate has a question about this task, so a person has to look",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Exhibit:
+    """What the judge has before it."""
+
+    base: Base | None
+    candidate: Candidate | None
+
+
+async def judge(site: Site, run_id: RunId, task_id: TaskId) -> RunState:
+    """Give a verdict on what was submitted for the task, and return the run.
+
+    Raises:
+        TransitionError: Nothing waits for a verdict.
+    """
+    run = await _aside(lambda: site.desk.run(run_id))
+    task = run.tasks.get(task_id)
+    if task is None or task.status is not Status.SUBMITTED or task.record is None:
+        standing = task.status if task else "unknown"
+        msg = f"task {task_id!r} is {standing}, expected it to be submitted"
+        raise TransitionError(msg)
+    exhibit = await _aside(lambda: _exhibit(site, run_id, task))
+    verdict = await _verdict(site, run_id, task, exhibit)
+    command = Judge(task_id=task_id, actor=JUDGE, verdict=verdict, claim=task.claim)
+    accepted = _would_be_accepted(run, command)
+    if accepted and exhibit.base and exhibit.candidate and exhibit.candidate.changes:
+        result = await _aside(lambda: _promote(site, run_id, task, exhibit))
+        command = Judge(
+            task_id=task_id,
+            actor=JUDGE,
+            verdict=verdict,
+            claim=task.claim,
+            result=_as_json(result),
+            rollback=rollback_note(task_id),
+        )
+    state = await _aside(lambda: site.desk.handle(run_id, command))
+    _tell_verdict(site, state.tasks[task_id], verdict)
+    return state
+
+
+async def approve(
+    site: Site, run_id: RunId, task_id: TaskId, *, actor: str, verdict: Verdict
+) -> RunState:
+    """Accept, as a person, what the gates left to a person; the result becomes a commit."""
+    run = await _aside(lambda: site.desk.run(run_id))
+    command = Decide(task_id=task_id, actor=actor, verdict=verdict)
+    decide(run, command, now=site.clock())  # refuse before anything is promoted
+    task = run.tasks[task_id]
+    exhibit = await _aside(lambda: _exhibit(site, run_id, task))
+    if exhibit.base and exhibit.candidate and exhibit.candidate.changes:
+        result = await _aside(lambda: _promote(site, run_id, task, exhibit))
+        command = Decide(
+            task_id=task_id,
+            actor=actor,
+            verdict=verdict,
+            result=_as_json(result),
+            rollback=rollback_note(task_id),
+        )
+    return await _aside(lambda: site.desk.handle(run_id, command))
+
+
+def rollback_note(task_id: TaskId) -> str:
+    """Return how the change can be taken back once it was applied."""
+    return f"agent-run rollback {task_id}"
+
+
+async def _verdict(site: Site, run_id: RunId, task: TaskState, exhibit: _Exhibit) -> Verdict:
+    rooms = None
+    folder = site.folder / "rooms" / f"{run_id}-{task.claim}"
+    if exhibit.base and exhibit.candidate and site.workspace:
+        rooms = CleanRooms(
+            workspace=site.workspace,
+            fence=site.fence,
+            base=exhibit.base,
+            candidate=exhibit.candidate,
+            folder=folder,
+            remove=site.remove,
+            env=site.env,
+            readable=site.readable,
+            limits=site.limits,
+        )
+    observed = task.observed if isinstance(task.observed, dict) else {}
+    case = Case(
+        manifest=task.manifest,
+        record=task.record,  # type: ignore[arg-type]  # `judge` has looked
+        observed=observed,
+        candidate=exhibit.candidate,
+        rooms=rooms,
+        cache=site.cache,
+    )
+    findings = await _asked(site, case)
+    tree = exhibit.candidate.tree if exhibit.candidate else None
+    return Verdict(findings=findings or (_NO_GATE,), tree=tree)
+
+
+async def _asked(site: Site, case: Case) -> tuple[Finding, ...]:
+    """Ask all gates at once, and return their findings in the order of the gates."""
+    answers: dict[str, tuple[Finding, ...]] = {}
+
+    async def ask(gate: Gate) -> None:
+        try:
+            answers[gate.name] = await gate.check(case)
+        except AgentRunError as error:
+            # A gate that cannot work says nothing about the work.
+            answers[gate.name] = (_broken(gate, error),)
+        for finding in answers[gate.name]:
+            _tell_command(site, finding)
+
+    async with anyio.create_task_group() as group:
+        for gate in site.gates:
+            group.start_soon(ask, gate)
+    return tuple(finding for gate in site.gates for finding in answers[gate.name])
+
+
+def _broken(gate: Gate, error: AgentRunError) -> Finding:
+    return Finding(
+        gate=gate.name, outcome="inconclusive", reason="no_evidence", evidence=str(error)
+    )
+
+
+def _exhibit(site: Site, run_id: RunId, task: TaskState) -> _Exhibit:
+    base = recorded_base(site, run_id, task.manifest.task_id)
+    if base is None or site.workspace is None:
+        return _Exhibit(None, None)
+    candidate = site.workspace.candidate(task.manifest.task_id, task.claim or 0)
+    if candidate is None and task.observed and _tree_of(task.observed):
+        named = f"claim {task.claim} on {task.manifest.task_id!r}"
+        msg = f"the result of {named} is not on this machine"
+        raise TransitionError(msg)
+    return _Exhibit(base, candidate)
+
+
+def _tree_of(observed: JsonValue) -> JsonValue:
+    return observed.get("tree") if isinstance(observed, dict) else None
+
+
+def _would_be_accepted(run: RunState, command: Judge) -> bool:
+    if run.at is None or not command.verdict.passed:
+        return False
+    events = decide(run, command, now=run.at)
+    return any(isinstance(event, TaskAccepted) for event in events)
+
+
+def _promote(site: Site, run_id: RunId, task: TaskState, exhibit: _Exhibit) -> Result:
+    if site.workspace is None or exhibit.base is None or exhibit.candidate is None:
+        msg = "there are no files to promote"
+        raise TransitionError(msg)
+    stamp = Stamp(
+        task_id=task.manifest.task_id,
+        at=site.clock(),
+        trace_id=site.desk.trace_id(run_id),
+        claim=task.claim or 0,
+        attempt=task.attempt,
+    )
+    return site.workspace.promote(
+        exhibit.base, exhibit.candidate, stamp=stamp, message=task.manifest.objective
+    )
+
+
+def _as_json(result: Result) -> dict[str, JsonValue]:
+    return {"commit": result.commit, "ref": result.ref, "tree": result.tree}
+
+
+def _tell_command(site: Site, finding: Finding) -> None:
+    word = {"pass": "PASS", "fail": "FAIL", "inconclusive": "UNDECIDED"}[finding.outcome]
+    for command in finding.commands:
+        took = "cached" if finding.cached else f"{finding.elapsed_ms / 1_000:.1f}s"
+        site.tell(Told("test", f"{command} ........ {word} {took}"))
+
+
+def _tell_verdict(site: Site, task: TaskState, verdict: Verdict) -> None:
+    words: dict[str, str] = {}
+    order: dict[str, Any] = {"pass": 0, "inconclusive": 1, "fail": 2}
+    for finding in verdict.findings:
+        worst = words.get(finding.gate, "pass")
+        words[finding.gate] = max(worst, finding.outcome, key=lambda how: order[how])
+    shown = {"pass": "PASS", "inconclusive": "UNDECIDED", "fail": "FAIL"}
+    gates = "  ".join(f"{gate} {shown[how]}" for gate, how in words.items())
+    site.tell(Told("verify", f"{gates}  -> {_outcome(task)}"))
+
+
+def _outcome(task: TaskState) -> str:
+    match task.status:
+        case Status.READY:
+            return "returned"
+        case Status.ACCEPTED if task.result:
+            return f"accepted  agent-run apply {task.manifest.task_id}"
+        case Status.SUBMITTED:
+            return "undecided"
+        case status:
+            return str(status)
+
+
+async def _aside(work: Callable[[], ResultT]) -> ResultT:
+    return await anyio.to_thread.run_sync(work)

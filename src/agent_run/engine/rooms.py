@@ -1,0 +1,94 @@
+"""Clean rooms: each command gets a fresh copy of a trusted tree, and a fence of its own."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from agent_run.ports.fence import Fence, Launch, Limits
+from agent_run.ports.gate import Done, Errand, Which
+from agent_run.ports.workspace import Base, Candidate, Workspace
+
+_LARGEST_REPORT: Final = 16 << 20
+
+
+@dataclass(slots=True)
+class CleanRooms:
+    """Rooms for judging one candidate; at most `at_once` stand at the same time."""
+
+    workspace: Workspace
+    fence: Fence
+    base: Base
+    candidate: Candidate
+    folder: Path
+    """Where rooms are put up and torn down."""
+    remove: Callable[[Path], None]
+    """Removes a folder that strangers wrote in, without following their links."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    readable: tuple[Path, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    at_once: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(2))
+    _number: int = 0
+
+    def tree(self, which: Which) -> str:
+        """Return the id of what such a room holds."""
+        return self.base.tree if which == "base" else self.candidate.tree
+
+    async def run(self, errand: Errand) -> Done:
+        """Run one command in a room of its own, inside the fence, and tear the room down."""
+        async with self.at_once:
+            self._number += 1
+            place = self.folder / f"room-{self._number}"
+            try:
+                return await self._run_in(place, errand)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await anyio.to_thread.run_sync(self.remove, place)
+
+    async def _run_in(self, place: Path, errand: Errand) -> Done:
+        reports = place / "reports"
+        await anyio.to_thread.run_sync(lambda: reports.mkdir(parents=True))
+        candidate = self.candidate if errand.which == "result" else None
+        root = await anyio.to_thread.run_sync(
+            lambda: self.workspace.materialize(
+                self.base, candidate, into=place / "tree", repository=True
+            )
+        )
+        env = {**self.env, **errand.env, "AGENT_RUN_REPORTS": str(reports)}
+        launch = Launch(
+            argv=("/bin/sh", "-c", errand.command),
+            cwd=root,
+            env=env,
+            writable=(place / "tree", reports),
+            readable=(*self.readable, *errand.readable),
+            limits=_within(self.limits, errand.timeout_sec),
+        )
+        finished = await self.fence.run(launch)
+        found = await anyio.to_thread.run_sync(_left, reports, errand.reports)
+        return Done(finished, found)
+
+
+def _left(reports: Path, names: tuple[str, ...]) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for name in names:
+        try:
+            handle = os.open(reports / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            continue  # no report is an answer of its own: the gate says what it misses
+        with os.fdopen(handle, "rb") as file:
+            found[name] = file.read(_LARGEST_REPORT)
+    return found
+
+
+def _within(limits: Limits, seconds: float) -> Limits:
+    return Limits(
+        wall_sec=seconds,
+        cpu_sec=limits.cpu_sec,
+        memory_mb=limits.memory_mb,
+        processes=limits.processes,
+        disk_mb=limits.disk_mb,
+        output_bytes=limits.output_bytes,
+    )

@@ -1,0 +1,136 @@
+"""A Python function as an executor: a typed brief in, a typed record out.
+
+The function runs in our own process and is trusted like the rest of the program; it is for
+code its author wrote, not for code an agent wrote.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, Generic, TypeAlias, get_args, get_type_hints
+
+import anyio
+from pydantic import JsonValue, TypeAdapter, ValidationError
+from typing_extensions import TypeVar
+
+from agent_run.contract.brief import Brief
+from agent_run.contract.record import Record
+from agent_run.errors import ContractError
+from agent_run.ports.executor import Job, Seen, Work
+
+Function: TypeAlias = Callable[[Any], Awaitable[Record[Any]] | Record[Any]]
+FunctionT = TypeVar("FunctionT", bound=Function)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionExecutor(Generic[FunctionT]):
+    """Calls one function for every attempt; can still be called as that function."""
+
+    name: str
+    function: FunctionT
+    takes: TypeAdapter[Any] | None
+    """Checks the input. `None` means that the function takes any JSON value."""
+    gives: TypeAdapter[Any] | None
+    """Checks the output. `None` means that the function may give any JSON value."""
+    wants_workspace: bool = False
+
+    def __call__(self, brief: Brief[Any]) -> Any:
+        """Call the function itself."""
+        return self.function(brief)
+
+    async def run(self, job: Job) -> Work:
+        """Call the function within its time, and check what it was given and gives."""
+        started = monotonic()
+        try:
+            with anyio.fail_after(job.limits.wall_sec):
+                record = await self._called(self._typed(job.brief))
+        except TimeoutError:
+            return _failed("timeout", f"took longer than {job.limits.wall_sec} s", started)
+        except Exception as error:  # noqa: BLE001 - whatever it was, it is the task's failure only
+            return _failed("exited", f"{type(error).__name__}: {error}", started)
+        return self._checked(record, started)
+
+    def _typed(self, brief: Brief[Any]) -> Brief[Any]:
+        if self.takes is None or brief.input is None:
+            return brief
+        try:
+            value = self.takes.validate_python(brief.input)
+        except ValidationError as error:
+            msg = (
+                f"input of task {brief.task_id!r} does not fit executor {self.name!r}: {error}"
+            )
+            raise ContractError(msg) from error
+        return brief.model_copy(update={"input": value})
+
+    async def _called(self, brief: Brief[Any]) -> Record[Any]:
+        if inspect.iscoroutinefunction(self.function):
+            return await self.function(brief)  # type: ignore[no-any-return]  # checked after
+        return await anyio.to_thread.run_sync(
+            lambda: self.function(brief), abandon_on_cancel=True
+        )
+
+    def _checked(self, record: Record[Any], started: float) -> Work:
+        try:
+            output = _as_json(record.output, self.gives)
+        except ValidationError as error:
+            return Work(None, _seen(started), f"output does not fit: {error}")
+        plain = Record.model_validate(
+            {**record.model_dump(exclude={"output"}), "output": output}
+        )
+        return Work(plain, _seen(started, record))
+
+
+def executor(
+    name: str, *, wants_workspace: bool = False
+) -> Callable[[FunctionT], FunctionExecutor[FunctionT]]:
+    """Return a decorator that makes a function the executor called `name`.
+
+    The function takes a `Brief[Input]` and returns a `Record[Output]`; both are checked.
+    """
+
+    def decorated(function: FunctionT) -> FunctionExecutor[FunctionT]:
+        hints = get_type_hints(function)
+        given = hints.pop("return", None)
+        taken = next(iter(hints.values()), None)
+        return FunctionExecutor(
+            name, function, _adapter(taken), _adapter(given), wants_workspace=wants_workspace
+        )
+
+    return decorated
+
+
+def _adapter(annotation: Any) -> TypeAdapter[Any] | None:
+    """Return the check for what stands in the brackets of `Brief[...]` or `Record[...]`."""
+    arguments = get_args(annotation)
+    metadata = getattr(annotation, "__pydantic_generic_metadata__", None)
+    if metadata:
+        arguments = metadata["args"]
+    return TypeAdapter(arguments[0]) if arguments else None
+
+
+def _as_json(output: Any, gives: TypeAdapter[Any] | None) -> JsonValue:
+    if output is None:
+        return None
+    adapter: TypeAdapter[Any] = gives or TypeAdapter(Any)
+    value: JsonValue = adapter.dump_python(adapter.validate_python(output), mode="json")
+    return value
+
+
+def _failed(ended: str, said: str, started: float) -> Work:
+    return Work(None, Seen(ended=ended, error=said, elapsed_ms=_elapsed(started)))
+
+
+def _seen(started: float, record: Record[Any] | None = None) -> Seen:
+    used = record.spend if record else None
+    return Seen(
+        exit_code=0,
+        elapsed_ms=_elapsed(started),
+        tokens_used=used.tokens if used else 0,
+        requests_made=used.requests if used else 0,
+        cost_usd=record.cost_usd if record else None,
+    )
+
+
+def _elapsed(started: float) -> int:
+    return round((monotonic() - started) * 1_000)
