@@ -61,27 +61,33 @@ cli = LazyGroup(
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
     _write_whatever_comes()
-    asked = _own_words(arguments)
     try:
-        # A group without a command answers with its help, and click returns no code for it.
         code = cli.main(
             list(arguments), prog_name=NAME, complete_var=COMPLETE, standalone_mode=False
         )
         sys.stdout.flush()
-    except (click.Abort, KeyboardInterrupt):
-        return Exit.INTERRUPTED
-    except BrokenPipeError:
-        return _nobody_listens()
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
-        return Exit.INVALID
-    except click.ClickException as error:
-        return _told(_usage(error), error.exit_code, "Usage", (), asked)
-    except AgentRunError as error:
-        return _told(str(error), exit_code_of(error), _kind(error), _faults(error), asked)
-    except Exception as error:  # noqa: BLE001 - the last resort: nobody is shown a traceback
-        return _crashed(error, asked)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - nobody is shown a traceback
+        return _ended(error, _own_words(arguments))
     return int(code or 0)
+
+
+def _ended(error: BaseException, asked: frozenset[str]) -> int:
+    """Tell what went wrong, and return the code that says so."""
+    match error:
+        case click.Abort() | KeyboardInterrupt():
+            return Exit.INTERRUPTED
+        case BrokenPipeError():
+            return _nobody_listens()
+        case click.exceptions.NoArgsIsHelpError():
+            click.echo(error.format_message(), err=True)
+            return Exit.INVALID
+        case click.ClickException():
+            return _told(_usage(error), error.exit_code, "Usage", (), asked)
+        case AgentRunError():
+            faults: tuple[object, ...] = getattr(error, "faults", ())
+            return _told(str(error), exit_code_of(error), type(error).__name__, faults, asked)
+        case _:
+            return _crashed(error, asked)
 
 
 def _own_words(arguments: Sequence[str]) -> frozenset[str]:
@@ -119,21 +125,12 @@ def _usage(error: click.ClickException) -> str:
     return f"{said[:1].lower()}{said[1:].rstrip('.')}; see {path} --help"
 
 
-def _crashed(error: Exception, asked: frozenset[str]) -> int:
+def _crashed(error: BaseException, asked: frozenset[str]) -> int:
     hint = "" if not asked.isdisjoint({"-v", "--verbose"}) else "; -v shows where"
     if not hint:
         traceback.print_exception(error)
     said = f"unexpected {type(error).__name__}: {error}{hint}"
     return _told(said, Exit.FAILED, type(error).__name__, (), asked)
-
-
-def _kind(error: AgentRunError) -> str:
-    return type(error).__name__
-
-
-def _faults(error: AgentRunError) -> tuple[object, ...]:
-    faults: tuple[object, ...] = getattr(error, "faults", ())
-    return faults
 
 
 def _write_whatever_comes() -> None:

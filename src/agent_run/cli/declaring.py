@@ -5,7 +5,7 @@ The options that every command has may stand before or after its name.
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -55,24 +55,23 @@ def works_in(target: str) -> Callable[[Callable[[], None]], click.Command]:
         parameters: list[click.Parameter] = list(getattr(words, "__click_params__", ()))
 
         def work(**values: Any) -> int:
-            return int(loaded(target)(speech_of(click.get_current_context()), **values))
+            code: int = loaded(target)(speech_of(click.get_current_context()), **values)
+            return code
 
         return click.Command(
             words.__name__.rstrip("_"),
             callback=work,
             params=[*reversed(parameters), *common_options()],
             help=words.__doc__,
-            epilog=None,
         )
 
     return declared
 
 
-def loaded(target: str) -> Callable[..., object]:
+def loaded(target: str) -> Any:
     """Import the module of `module:attribute` and return the attribute."""
     module, _, name = target.partition(":")
-    # What the table names is a function; a test calls each of them.
-    return cast("Callable[..., object]", getattr(import_module(module), name))
+    return getattr(import_module(module), name)
 
 
 class LazyGroup(click.Group):
@@ -83,7 +82,10 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = self._entries().get(cmd_name)
-        return cast("click.Command", loaded(entry.declared)) if entry else None
+        if entry is None:
+            return None
+        command: click.Command = loaded(entry.declared)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

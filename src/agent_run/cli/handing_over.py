@@ -11,9 +11,9 @@ KINDS = ("manifest", "plan", "record", "envelope", "notes", "claim", "verdict")
 
 
 def _dry_run(words: FunctionT) -> FunctionT:
-    return click.option("--dry-run", is_flag=True, help="Say what would happen; write nothing.")(
-        words
-    )
+    return click.option(
+        "--dry-run", is_flag=True, help="Say what would happen; write nothing."
+    )(words)
 
 
 def _claimed(words: FunctionT) -> FunctionT:

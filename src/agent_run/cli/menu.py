@@ -30,10 +30,14 @@ MENU: Final[Mapping[str, Mapping[str, Entry]]] = {
     },
     "Write": {
         "check": Entry(f"{_HANDOFF}:check", "Report every fault of every file."),
-        "post": Entry(f"{_HANDOFF}:post", "Put the tasks of manifests and plans on the ledger."),
+        "post": Entry(
+            f"{_HANDOFF}:post", "Put the tasks of manifests and plans on the ledger."
+        ),
     },
     "Hand over": {
-        "claim": Entry(f"{_HANDOFF}:claim", "Take the claim check of a task, before any write."),
+        "claim": Entry(
+            f"{_HANDOFF}:claim", "Take the claim check of a task, before any write."
+        ),
         "heartbeat": Entry(f"{_HANDOFF}:heartbeat", "Show that the worker lives."),
         "release": Entry(f"{_HANDOFF}:release", "Give a claimed task back unfinished."),
         "submit": Entry(f"{_HANDOFF}:submit", "Hand in the record of the work."),

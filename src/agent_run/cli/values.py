@@ -40,7 +40,9 @@ class Text(click.ParamType[str]):
         if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
             self.fail("holds bytes that are not UTF-8", param, ctx)
         if len(text) > _LONGEST:
-            self.fail(f"is {len(text)} characters long, expected at most {_LONGEST}", param, ctx)
+            self.fail(
+                f"is {len(text)} characters long, expected at most {_LONGEST}", param, ctx
+            )
         return text
 
 
