@@ -141,3 +141,22 @@ def test_old_bases_are_forgotten_but_not_those_in_use(world: World) -> None:
     kept = [one.name for one in (world.state / "bases").iterdir() if one.is_dir()]
     assert len(kept) == 5
     assert checkout.base.commit in kept
+
+
+def test_what_a_dead_process_left_in_scratch_goes_and_the_rest_stays(world: World) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        gone.wait()
+    dead = put(world.state, f"scratch/carry-{gone.pid}-1/x", "x").parent
+    ours = put(world.state, f"scratch/carry-{os.getpid()}-1/x", "x").parent
+
+    world.trees.sweep()
+
+    assert (dead.exists(), ours.exists()) == (False, True)
+
+
+@pytest.mark.parametrize("task_id", ["../x", "a/b", "", ".hidden", "x.lock", "a..b", "a b"])
+def test_a_task_id_that_is_no_name_is_refused(world: World, task_id: str) -> None:
+    with pytest.raises(WorkspaceError, match="task id"):
+        world.trees.prepare(world.trees.base(), task_id=task_id, claim=1)
+    with pytest.raises(WorkspaceError, match="task id"):
+        world.trees.result(task_id)

@@ -4,6 +4,7 @@ Before that moment the user's repository has none of its objects.
 """
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from agent_run.workspace.plumbing import Git
 NAMESPACE: Final = "refs/agent-run"
 TASK: Final = "Task"
 ROLLBACK: Final = "Rollback-Of"
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,14 @@ class Commit:
 
 
 def ref_of(task_id: str) -> str:
+    """Return the ref that the accepted change of a task is kept at.
+
+    Raises:
+        WorkspaceError: the id is no name, so it could stand for another place.
+    """
+    if not _NAME.fullmatch(task_id) or task_id.endswith(".lock"):
+        msg = f"task id {task_id!r} is not letters, digits, '-' and '_' joined by single dots"
+        raise WorkspaceError(msg)
     return f"{NAMESPACE}/{task_id}"
 
 

@@ -4,6 +4,7 @@ Nothing is followed, and a tree of any depth costs two open folders: each folder
 first moved up to the top.
 """
 
+import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -32,6 +33,21 @@ def remove_tree(path: Path) -> None:
     path.rmdir()
 
 
+def empty_out(trash: Path, scratch: Path) -> None:
+    """Remove all that is in `trash`, and what dead processes left in `scratch`."""
+    fd = os.open(trash, _FOLDER)
+    try:
+        # One process at a time; the others wait, so that space is free when they go on.
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        left = [one for one in trash.iterdir() if one.is_dir()]
+        if scratch.is_dir():
+            left += [one for one in scratch.iterdir() if not _is_alive(one.name.split("-")[1])]
+        for one in left:
+            remove_tree(one)
+    finally:
+        os.close(fd)
+
+
 def open_folder(name: str, at: int | None, *, parent: Path | None = None) -> int:
     """Open a folder for reading, with our own permissions restored if they were taken."""
     where = name if parent is None else str(parent / name)
@@ -51,6 +67,16 @@ def unlock(name: str, at: int | None, bits: int) -> None:
             os.chmod(f"/proc/self/fd/{handle}", stat.S_IMODE(mode) | bits)  # noqa: PTH101
     finally:
         os.close(handle)
+
+
+def _is_alive(pid: str) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _flatten(top: int, name: str, names: Iterator[int]) -> None:

@@ -36,7 +36,7 @@ from agent_run.workspace.collect import Bounds, Comparison, open_top
 from agent_run.workspace.folder import Folder
 from agent_run.workspace.notes import candidate_from, checkout_from
 from agent_run.workspace.plumbing import Git, discover, find_git
-from agent_run.workspace.removal import remove_tree
+from agent_run.workspace.removal import empty_out, remove_tree
 from agent_run.workspace.repository import Repository, check_root
 from agent_run.workspace.writer import write_tree
 
@@ -189,14 +189,14 @@ class Trees:
                 else:
                     removed.append(home.name)
                     self._give_up(home)
-        for dead in self._trash().iterdir():
-            remove_tree(dead)
+        empty_out(self._trash(), self.state / "scratch")
         self.store.sweep(frozenset(used))
         return Swept(tuple(removed), tuple(live))
 
     # Homes
 
     def _home(self, task_id: str, claim: int) -> Path:
+        commits.ref_of(task_id)  # refuses what is no name
         return self.state / "runs" / f"{task_id}@{claim}"
 
     def _open_home(self, task_id: str, claim: int, kind: Lease) -> Path:
