@@ -77,9 +77,12 @@ def installed(name: str) -> Path:
         CliNotInstalled: the tool that installs it is missing, or says no.
     """
     cli = CLIS[name]
+    ready = cli.home / "ready"
+    # Looked at before the lock, so that a user who may only read the cache can use it.
+    if ready.exists():
+        return cli.path
     CACHE.mkdir(parents=True, exist_ok=True)
     with _locked(CACHE / f"{cli.name}.lock"):
-        ready = cli.home / "ready"
         if not ready.exists():
             # Without its mark the folder is what a killed installation left behind.
             shutil.rmtree(cli.home, ignore_errors=True)
