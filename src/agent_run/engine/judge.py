@@ -72,6 +72,7 @@ async def judge(site: Site, run_id: RunId, task_id: TaskId) -> RunState:
         )
     state = await _aside(lambda: site.desk.handle(run_id, command))
     _tell_verdict(site, state.tasks[task_id], verdict)
+    await _aside(lambda: let_go(site, state.tasks[task_id], task.claim))
     return state
 
 
@@ -93,7 +94,19 @@ async def approve(
             result=_as_json(result),
             rollback=rollback_note(task_id),
         )
-    return await _aside(lambda: site.desk.handle(run_id, command))
+    state = await _aside(lambda: site.desk.handle(run_id, command))
+    await _aside(lambda: let_go(site, state.tasks[task_id], task.claim))
+    return state
+
+
+def let_go(site: Site, task: TaskState, claim: int | None) -> None:
+    """Give the files of a judged claim up, unless a verdict on them is still to come."""
+    if site.workspace is None or task.status in {Status.SUBMITTED, Status.ESCALATED}:
+        return
+    task_id = task.manifest.task_id
+    if claim is not None and site.workspace.candidate(task_id, claim) is not None:
+        site.workspace.discard(site.workspace.reopen(task_id, claim))
+    site.workspace.sweep()
 
 
 def rollback_note(task_id: TaskId) -> str:

@@ -124,11 +124,14 @@ async def _on_files(
             )
         )
         diff = await _aside(lambda: workspace.diff(base, candidate))
-        _tell_changes(site, candidate)
-        return work, candidate, await _keep(site, {"diff": diff})
-    finally:
+    except BaseException:
         with anyio.CancelScope(shield=True):
             await _aside(lambda: workspace.discard(checkout))
+        raise
+    _tell_changes(site, candidate)
+    # The judge may be another process: what was collected waits for it.
+    await _aside(lambda: workspace.park(checkout))
+    return work, candidate, await _keep(site, {"diff": diff})
 
 
 async def _base(site: Site, check: ClaimCheck, workspace: Workspace) -> Base:

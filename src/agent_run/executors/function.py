@@ -63,14 +63,20 @@ class FunctionExecutor(Generic[FunctionT]):
             raise ContractError(msg) from error
         return brief.model_copy(update={"input": value})
 
-    async def _called(self, brief: Brief[Any]) -> Record[Any]:
+    async def _called(self, brief: Brief[Any]) -> object:
         if inspect.iscoroutinefunction(self.function):
-            return await self.function(brief)  # type: ignore[no-any-return]  # checked after
-        return await anyio.to_thread.run_sync(
-            lambda: self.function(brief), abandon_on_cancel=True
-        )
+            answer: object = await self.function(brief)
+            return answer
 
-    def _checked(self, record: Record[Any], started: float) -> Work:
+        def call() -> object:
+            return self.function(brief)
+
+        return await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
+
+    def _checked(self, record: object, started: float) -> Work:
+        if not isinstance(record, Record):
+            said = f"returned {type(record).__name__}, expected a Record"
+            return Work(None, _seen(started), said)
         try:
             output = _as_json(record.output, self.gives)
         except ValidationError as error:

@@ -18,7 +18,8 @@ class ScopeGate:
         if candidate.refused:
             reasons = dict.fromkeys(issue.reason for issue in candidate.refused)
             return tuple(self._refused(candidate, reason) for reason in reasons)
-        if case.manifest.allowed_paths and not candidate.changes:
+        failed = bool(case.observed.get("error"))  # the record gate tells of it
+        if case.manifest.allowed_paths and not candidate.changes and not failed:
             return (self._finding("no_change", "no allowed file differs from the base"),)
         paths = tuple(change.path for change in candidate.changes)
         said = f"{len(paths)} changed, all allowed" if paths else "nothing changed, as allowed"

@@ -1,0 +1,168 @@
+"""Putting a site together: workspace, fence, gates and executors of one project."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from agent_run.desk import Desk
+from agent_run.engine.site import Site
+from agent_run.engine.telling import Listener, to_nobody
+from agent_run.errors import ContractError
+from agent_run.executors.coding_agent import CodingAgent
+from agent_run.executors.command import CommandExecutor
+from agent_run.executors.function import FunctionExecutor
+from agent_run.executors.presets.catalogue import PRESETS
+from agent_run.executors.presets.program import find_program
+from agent_run.executors.presets.shapes import Endpoint, Program
+from agent_run.gates.cache import FileCache, NoCache
+from agent_run.gates.changes import DiffSizeGate, ScopeGate
+from agent_run.gates.commands import CommandsGate, InvariantsGate
+from agent_run.gates.record import ConfidenceGate, RecordGate
+from agent_run.ports.executor import Executor
+from agent_run.ports.fence import Limits
+from agent_run.ports.gate import Gate
+from agent_run.wiring.opening import wall_clock
+from agent_run.wiring.settings import ExecutorSettings, Settings
+from agent_run.wiring.toolbox import Toolbox, toolbox
+from agent_run.workspace.fence import open_fence
+from agent_run.workspace.removal import remove_tree
+from agent_run.workspace.trees import open_workspace
+
+GATES: Final[tuple[Gate, ...]] = (
+    ScopeGate(),
+    RecordGate(),
+    CommandsGate(),
+    InvariantsGate(),
+    DiffSizeGate(),
+    ConfidenceGate(),
+)
+DEFAULT_PROCESSES: Final = 512
+DEFAULT_DISK_MB: Final = 4_096
+DEFAULT_MEMORY_MB: Final = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a caller wants to be different from the settings."""
+
+    tell: Listener = to_nobody
+    cached: bool = True
+    dirty: str | None = None
+
+
+def open_site(desk: Desk, settings: Settings, wanted: Wanted | None = None) -> Site:
+    """Return everything needed to work on tasks of the project at `settings.root`.
+
+    Raises:
+        FenceUnavailable: The settings require a fence that does not work here.
+        WorkspaceError: The project cannot be worked on.
+    """
+    wanted = wanted or Wanted()
+    state = settings.state
+    state.mkdir(parents=True, exist_ok=True)
+    tools = toolbox(os.environ, root=settings.root)
+    return Site(
+        desk=desk,
+        workspace=open_workspace(settings.root, state / "workspaces"),
+        fence=open_fence(settings.fence),
+        gates=GATES,
+        cache=FileCache(state / "cache") if wanted.cached else NoCache(),
+        clock=wall_clock,
+        folder=state / "work",
+        remove=remove_tree,
+        env=tools.env,
+        readable=tools.readable,
+        limits=Limits(
+            memory_mb=DEFAULT_MEMORY_MB,
+            processes=DEFAULT_PROCESSES,
+            disk_mb=DEFAULT_DISK_MB,
+            output_bytes=settings.max_output_mb << 20,
+        ),
+        dirty="carry" if (wanted.dirty or settings.dirty) == "carry" else "refuse",
+        tell=wanted.tell,
+    )
+
+
+def open_executor(
+    name: str | None, settings: Settings, *, command: str | None = None
+) -> Executor:
+    """Return the executor called `name`, or one that runs `command`.
+
+    Raises:
+        ContractError: No executor of this name is configured or built in.
+    """
+    tools = toolbox(os.environ, root=settings.root)
+    if command is not None:
+        return CommandExecutor(name or "command", command, tools.env, tools.readable)
+    wanted = name or settings.executor
+    if wanted is None:
+        msg = "no executor is named: use --executor, --command, or set one in agent-run.toml"
+        raise ContractError(msg)
+    configured = settings.executors.get(wanted)
+    if configured is None and wanted in PRESETS:
+        configured = ExecutorSettings(preset=wanted)
+    if configured is None:
+        known = ", ".join(sorted({*settings.executors, *PRESETS}))
+        msg = f"executor {wanted!r} is not configured, expected one of {known}"
+        raise ContractError(msg)
+    return _built(wanted, configured, settings, tools)
+
+
+def _built(
+    name: str, configured: ExecutorSettings, settings: Settings, tools: Toolbox
+) -> Executor:
+    env = {**tools.env, **_passed_on(configured)}
+    readable = (*tools.readable, *(settings.root / place for place in configured.readable))
+    if configured.command is not None:
+        return CommandExecutor(name, configured.command, env, readable, configured.network)
+    if configured.function is not None:
+        return _function(name, configured.function)
+    if configured.preset is None:
+        msg = f"executor {name!r} has neither command, preset nor function"
+        raise ContractError(msg)
+    preset = PRESETS[configured.preset]
+    return CodingAgent(
+        name,
+        preset,
+        find=_finder(configured.program or preset.program, tools.path),
+        endpoint=Endpoint(
+            base_url=configured.base_url,
+            model=configured.model or settings.model,
+            api_key_env=configured.api_key_env,
+        ),
+        env=env,
+        secret=os.environ.get,
+        readable=readable,
+        network=configured.network,
+    )
+
+
+def _finder(program: str, path: str) -> Callable[[], Program]:
+    place = Path(program)
+    if place.is_absolute():
+        path = os.pathsep.join((str(place.parent), path))
+        program = place.name
+    return lambda: find_program(program, path)
+
+
+def _passed_on(configured: ExecutorSettings) -> Mapping[str, str]:
+    return {name: os.environ[name] for name in configured.pass_env if name in os.environ}
+
+
+def _function(name: str, place: str) -> Executor:
+    module_name, colon, attribute = place.partition(":")
+    if not colon:
+        msg = f"function {place!r} of executor {name!r} is not like 'package.module:name'"
+        raise ContractError(msg)
+    try:
+        found: Any = getattr(import_module(module_name), attribute)
+    except (ImportError, AttributeError) as error:
+        msg = f"function {place!r} of executor {name!r} cannot be loaded: {error}"
+        raise ContractError(msg) from error
+    if not isinstance(found, FunctionExecutor):
+        msg = f"function {place!r} of executor {name!r} is not marked with @executor"
+        raise ContractError(msg)
+    return found
