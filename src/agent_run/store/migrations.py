@@ -46,8 +46,8 @@ SQLITE: Final[tuple[str, ...]] = (
         WHERE status = 'ready';
     CREATE INDEX tasks_ready_in ON tasks (run_id, priority DESC, number)
         WHERE status = 'ready';
-    CREATE INDEX tasks_busy ON tasks (status, due)
-        WHERE status IN ('claimed', 'asked', 'submitted');
+    CREATE INDEX tasks_busy ON tasks (status, due) WHERE due IS NOT NULL;
+    CREATE INDEX tasks_busy_judging ON tasks (status) WHERE status = 'submitted';
 
     CREATE TABLE blobs (
         digest  TEXT NOT NULL PRIMARY KEY,

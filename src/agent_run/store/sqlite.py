@@ -10,7 +10,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import IO, Any, Final, Self
@@ -44,11 +44,16 @@ class SqliteStore:
         self._heard = threading.local()
         self._commits = 0
         try:
-            self._queue = path.with_name(path.name + "-queue").open("ab")
-            self._db = sqlite3.connect(
-                path, isolation_level=None, timeout=60, check_same_thread=False
-            )
-            self._prepare()
+            with ExitStack() as undo:
+                self._queue = undo.enter_context(
+                    path.with_name(path.name + "-queue").open("ab")
+                )
+                self._db = sqlite3.connect(
+                    path, isolation_level=None, timeout=60, check_same_thread=False
+                )
+                undo.enter_context(closing(self._db))
+                self._prepare()
+                undo.pop_all()
         except (sqlite3.Error, OSError) as error:
             msg = f"the ledger {str(path)!r} cannot be opened: {error}"
             raise StoreError(msg) from error
@@ -96,10 +101,10 @@ class SqliteStore:
         status, overdue = BUSY[search.wanted]
         named, executors = _named(search)
         scope = "" if search.run_id is None else " AND run_id = ?"
-        late = " AND due <= ?" if overdue else " AND due IS NULL"
+        late = " AND due <= ?" if overdue else ""
         return self._rows(
             f"SELECT number, {TASK} FROM tasks WHERE status = '{status.value}'"  # noqa: S608
-            f"{late}{scope}{named} ORDER BY due, number LIMIT ?",
+            f"{late}{scope}{named} ORDER BY {'due, ' if overdue else ''}number LIMIT ?",
             (
                 *((microseconds(search.now),) if overdue else ()),
                 *(() if search.run_id is None else (search.run_id,)),
