@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent_run.errors import UncommittedWork, WorkspaceError
+from agent_run.ports.workspace import Workspace
 from agent_run.workspace.trees import open_workspace
 from tests.workspace.world import World, commit_all, fingerprint, git, put, stamp
 
@@ -109,6 +110,28 @@ def test_the_judge_gets_a_clean_tree_with_or_without_git(world: World) -> None:
     assert not (bare / "src/__pycache__").exists()
     assert "41" in (before / "src/app.py").read_text()
     assert git(whole, "status", "--porcelain") == " M src/app.py"
+
+
+def test_a_late_write_changes_nothing(world: World) -> None:
+    base, checkout = world.start()
+    put(checkout.path, "src/app.py", "good\n")
+    candidate = world.trees.collect(checkout, allowed=("src/**",))
+
+    put(checkout.path, "src/app.py", "evil\n")
+    put(checkout.path, "src/late.py", "evil\n")
+    written = world.files(base, candidate)
+    result = world.trees.promote(base, candidate, stamp=stamp(), message="x")
+
+    assert (written / "src/app.py").read_text() == "good\n"
+    assert not (written / "src/late.py").exists()
+    assert git(world.repo, "show", f"{result.commit}:src/app.py") == "good"
+    assert result.tree == candidate.tree
+
+
+def test_it_is_what_the_port_asks_for(world: World) -> None:
+    workspace: Workspace = world.trees
+
+    assert workspace.result("repo-142") is None
 
 
 def test_a_shallow_clone_works(world: World, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from agent_run.ports.workspace import Applied, Base, Dirty, Stamp
 from agent_run.workspace import commits
 from agent_run.workspace.bases import BaseStore
 from agent_run.workspace.names import is_gits_own, printable
-from agent_run.workspace.plumbing import Entry, Git, repository_config, write_all
+from agent_run.workspace.plumbing import Entry, Git, bare_repository, write_all
 from agent_run.workspace.repository import Scratch, listed
 from agent_run.workspace.scan import Found, walk
 from agent_run.workspace.writer import LINK, RUNNABLE
@@ -41,13 +41,8 @@ class Folder:
     @property
     def git(self) -> Git:
         """Git over the private repository of this folder."""
-        directory = self.store.state / "folder.git"
-        if not (directory / "HEAD").exists():
-            (directory / "objects").mkdir(parents=True, exist_ok=True)
-            (directory / "refs").mkdir(exist_ok=True)
-            config = repository_config(self.store.object_format, bare=True)
-            (directory / "config").write_text(config)
-            (directory / "HEAD").write_text("ref: refs/heads/none\n")
+        place = self.store.state / "folder.git"
+        directory = bare_repository(place, self.store.object_format)
         return Git(self.store.program, directory)
 
     def base(self, root: Path, prefix: str, dirty: Dirty) -> Base:

@@ -272,13 +272,25 @@ def discover(program: str, root: Path) -> Place | None:
 
 
 def anchor(state: Path, object_format: ObjectFormat) -> Path:
-    """Return a bare repository with no refs and no objects, made by hand, template-free."""
-    directory = state / f"anchor-{object_format}.git"
-    if not (directory / "HEAD").exists():
-        (directory / "objects").mkdir(parents=True, exist_ok=True)
-        (directory / "refs").mkdir(exist_ok=True)
-        (directory / "config").write_text(repository_config(object_format, bare=True))
-        (directory / "HEAD").write_text("ref: refs/heads/none\n")
+    """Return a bare repository with no refs and no objects."""
+    return bare_repository(state / f"anchor-{object_format}.git", object_format)
+
+
+def bare_repository(directory: Path, object_format: ObjectFormat) -> Path:
+    """Make a bare repository by hand, so without templates; it is there whole or not at all."""
+    if directory.is_dir():
+        return directory
+    aside = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
+    (aside / "objects").mkdir()
+    (aside / "refs").mkdir()
+    (aside / "config").write_text(repository_config(object_format, bare=True))
+    (aside / "HEAD").write_text("ref: refs/heads/none\n")
+    try:
+        aside.rename(directory)
+    except OSError:
+        shutil.rmtree(aside)
+        if not directory.is_dir():
+            raise
     return directory
 
 
