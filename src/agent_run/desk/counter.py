@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
@@ -20,6 +21,7 @@ from agent_run.errors import (
     AgentRunError,
     NotClaimable,
     SequenceTaken,
+    StoreError,
     TooBusy,
     UnknownRun,
     UnknownTask,
@@ -33,7 +35,8 @@ from agent_run.ports.store import RunRow, Search, Store, TaskRow, Wanted, Writer
 
 _MOST_TRIES: Final = 30
 _LONGEST_PAUSE: Final = 0.05
-_CANDIDATES: Final = (8, 128, 2_048)
+_CANDIDATES: Final = (1, 32, 1_024)
+"""One first: what a claimer looks at, others pass over until it has claimed."""
 
 
 class Desk:
@@ -86,7 +89,26 @@ class Desk:
         run_id: RunId | None = None,
         executors: tuple[str, ...] | None = None,
     ) -> ClaimCheck | None:
-        """Find the most urgent task and claim it, in one step; None if there is none."""
+        """Find the most urgent task and claim it, in one step; None if there is none.
+
+        Raises:
+            TooBusy: others kept writing first, too many times.
+        """
+        for tried in range(_MOST_TRIES):
+            try:
+                return self._claim_next(owner, ttl, run_id, executors)
+            except SequenceTaken:
+                self._pause(tried)
+        msg = f"others kept claiming first, {_MOST_TRIES} times"
+        raise TooBusy(msg)
+
+    def _claim_next(
+        self,
+        owner: str,
+        ttl: timedelta | None,
+        run_id: RunId | None,
+        executors: tuple[str, ...] | None,
+    ) -> ClaimCheck | None:
         with self._committing:
             batches: list[Batch] = []
             try:
@@ -166,13 +188,17 @@ class Desk:
             try:
                 batch = self._try(asks) if not tried else self._try_alone(asks)
             except SequenceTaken:
-                time.sleep(random.uniform(0, _LONGEST_PAUSE * min(1, tried / 5)))  # noqa: S311
+                self._pause(tried)
                 continue
             self._remember(batch)
             return
         names = ", ".join(sorted({ask.run_id for ask in asks}))
         msg = f"others kept writing to {names} first, {_MOST_TRIES} times"
         raise TooBusy(msg)
+
+    @staticmethod
+    def _pause(tried: int) -> None:
+        time.sleep(random.uniform(0, _LONGEST_PAUSE * min(1, tried / 5)))  # noqa: S311
 
     def _try(self, asks: Sequence[Ask]) -> Batch:
         """Decide on what is known and append; cheap, because mostly nobody else wrote."""
@@ -208,8 +234,12 @@ class Desk:
     def _remember(self, batch: Batch) -> None:
         for run_id, known in batch.known.items():
             self._memory.keep(run_id, known)
-            self._memory.save_if_long(run_id, self.store)
         batch.deliver()
+        for run_id in batch.known:
+            # A snapshot only spares reading: when it cannot be kept, what was written still
+            # counts, and the next commit tries again.
+            with suppress(StoreError):
+                self._memory.save_if_long(run_id, self.store)
 
     def _candidates(
         self, writer: Writer, run_id: RunId | None, executors: tuple[str, ...] | None
