@@ -76,6 +76,10 @@ class Manifest(Contract):
     needs: Annotated[tuple[TaskId, ...], BeforeValidator(as_tuple)] = ()
     """Tasks of the same run that must be accepted before this one may be claimed."""
     input: JsonValue = None
+    input_schema: dict[str, JsonValue] | None = None
+    """JSON Schema of what may be handed to this task. `None` takes anything."""
+    max_input_tokens: Whole | None = Field(default=None, ge=1)
+    """How large a payload this task can take in. `None` means no limit."""
     output_schema: dict[str, JsonValue] | None = None
     """JSON Schema that the record's output must satisfy. `None` asks for no output."""
     tools: Lines = ()

@@ -32,7 +32,7 @@ def claim(run: RunState, command: Claim, now: datetime) -> tuple[AnyEvent, ...]:
     if task.status is Status.CLAIMED and not lapsed:
         msg = f"task {command.task_id!r} is claimed by {task.owner!r} until {task.expires_at}"
         raise NotClaimable(msg)
-    if task.status is not Status.READY and not lapsed:
+    if (task.status is not Status.READY or task.unmet) and not lapsed:
         raise NotClaimable(_why_not(command.task_id, task))
     if lapsed and (task.manifest.on_crash == "escalate" or not task.attempts_left):
         return (*lapsed, _crashed(task, now, command.owner))
@@ -149,7 +149,7 @@ def _no_budget(
 
 
 def _why_not(task_id: str, task: TaskState) -> str:
-    if task.status is Status.WAITING:
+    if task.status in {Status.WAITING, Status.READY}:
         waits = [repr(need) for need in sorted(task.unmet)]
         if not task.approved:
             waits.append("a person's approval")

@@ -16,6 +16,15 @@ from agent_run.contract.record import Question, Record
 from agent_run.contract.verdict import Reason, Verdict
 
 
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """Why what was handed over cannot be used by the task it is for."""
+
+    target: str
+    reason: Reason
+    note: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenRun:
     """Begin a run with a purpose, a budget and a plan to follow."""
@@ -150,6 +159,10 @@ class Judge:
     """The claim whose record was judged. `None` judges whatever was submitted last."""
     result: JsonValue = None
     rollback: str = ""
+    handoffs: tuple[Envelope, ...] = ()
+    """What tasks that wait for this one are handed if the verdict accepts it."""
+    misfits: tuple[Misfit, ...] = ()
+    """Which of those tasks cannot use it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +212,8 @@ class Decide:
     """After a rejection, try once more even when no attempt is left."""
     result: JsonValue = None
     rollback: str = ""
+    handoffs: tuple[Envelope, ...] = ()
+    misfits: tuple[Misfit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

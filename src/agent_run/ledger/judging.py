@@ -20,7 +20,7 @@ from agent_run.ledger.events import (
     TaskSkipped,
     VerdictDeferred,
 )
-from agent_run.ledger.lookup import held_claim, in_status, unblocked_by
+from agent_run.ledger.lookup import held_claim, in_status, passed_on
 from agent_run.ledger.spending import over_budget
 from agent_run.ledger.state import RunState, Status, TaskState
 
@@ -218,7 +218,7 @@ def _accepted(run: RunState, command: Judge | Decide, now: datetime) -> tuple[An
         result=command.result,
         rollback=command.rollback,
     )
-    return (accepted, *unblocked_by(run, command.task_id, now=now, actor=command.actor))
+    return (accepted, *passed_on(run, command, now))
 
 
 def _undecided(task: TaskState, command: Judge, now: datetime) -> AnyEvent:

@@ -3,7 +3,8 @@
 from datetime import datetime
 
 from agent_run.errors import StaleClaim, TransitionError, UnknownTask
-from agent_run.ledger.events import TaskUnblocked
+from agent_run.ledger.commands import Decide, Judge
+from agent_run.ledger.events import AnyEvent, HandoffMade, TaskEscalated, TaskUnblocked
 from agent_run.ledger.state import SETTLED, RunState, Status, TaskState
 
 
@@ -57,16 +58,29 @@ def expired(task: TaskState, now: datetime) -> bool:
     return task.expires_at is not None and task.expires_at <= now
 
 
-def unblocked_by(
-    run: RunState, task_id: str, *, now: datetime, actor: str
-) -> tuple[TaskUnblocked, ...]:
-    """Return one event for each task that only waited for `task_id`."""
-    return tuple(
-        TaskUnblocked(task_id=dependent, at=now, actor=actor)
-        for dependent in run.dependents.get(task_id, ())
-        if _waits_only_for(run.tasks[dependent], task_id)
-    )
+def passed_on(run: RunState, command: Judge | Decide, now: datetime) -> tuple[AnyEvent, ...]:
+    """Return what an accepted task means for those that wait for it, all in one commit.
 
-
-def _waits_only_for(task: TaskState, need: str) -> bool:
-    return task.status is Status.WAITING and task.approved and task.unmet == {need}
+    What is handed over is written down before the receiver can be claimed; a receiver that
+    cannot use it goes to a person before anything is spent on it.
+    """
+    said = {"at": now, "actor": command.actor}
+    dependents = run.dependents.get(command.task_id, ())
+    misfits = {misfit.target: misfit for misfit in command.misfits}
+    events: list[AnyEvent] = [
+        HandoffMade(task_id=envelope.target, envelope=envelope, **said)
+        for envelope in command.handoffs
+        if envelope.target in dependents
+        and run.tasks[envelope.target].status in (Status.WAITING, Status.READY)
+    ]
+    for dependent in dependents:
+        task, misfit = run.tasks[dependent], misfits.get(dependent)
+        if task.status is not Status.WAITING:
+            continue
+        if misfit is not None:
+            events.append(
+                TaskEscalated(task_id=dependent, reason=misfit.reason, note=misfit.note, **said)
+            )
+        elif task.approved and task.unmet == {command.task_id}:
+            events.append(TaskUnblocked(task_id=dependent, **said))
+    return tuple(events)
