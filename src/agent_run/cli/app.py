@@ -14,7 +14,7 @@ from typing import Final
 
 import click
 
-from agent_run.cli.declaring import LazyGroup, common_options
+from agent_run.cli.declaring import LazyGroup, Unheard, common_options
 from agent_run.cli.exits import Exit, exit_code_of
 from agent_run.cli.visible import visible
 from agent_run.errors import AgentRunError
@@ -76,7 +76,7 @@ def _ended(error: BaseException, asked: frozenset[str]) -> int:
     match error:
         case click.Abort() | KeyboardInterrupt():
             return Exit.INTERRUPTED
-        case BrokenPipeError():
+        case BrokenPipeError() | Unheard():
             return _nobody_listens()
         case click.exceptions.NoArgsIsHelpError():
             click.echo(error.format_message(), err=True)

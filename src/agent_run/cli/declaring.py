@@ -3,7 +3,9 @@
 The options that every command has may stand before or after its name.
 """
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Final, TypeVar
 
@@ -55,7 +57,11 @@ def works_in(target: str) -> Callable[[Callable[[], None]], click.Command]:
         parameters: list[click.Parameter] = list(getattr(words, "__click_params__", ()))
 
         def work(**values: Any) -> int:
-            code: int = loaded(target)(speech_of(click.get_current_context()), **values)
+            do = loaded(target)
+            # From here on there may be garbage; what was loaded is none of it.
+            gc.freeze()
+            gc.enable()
+            code: int = do(speech_of(click.get_current_context()), **values)
             return code
 
         return click.Command(
@@ -74,8 +80,26 @@ def loaded(target: str) -> Any:
     return getattr(import_module(module), name)
 
 
+class Unheard(Exception):
+    """The reader of our output is gone. Click would turn a broken pipe into a failure."""
+
+
 class LazyGroup(click.Group):
     """A group that shows its whole menu and imports only the command that is run."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        with _heard():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _heard():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._entries())
@@ -116,6 +140,14 @@ class LazyGroup(click.Group):
 
     def _entries(self) -> dict[str, Entry]:
         return {name: entry for entries in MENU.values() for name, entry in entries.items()}
+
+
+@contextmanager
+def _heard() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise Unheard from error
 
 
 def _note(context: click.Context, parameter: click.Parameter, value: object) -> None:

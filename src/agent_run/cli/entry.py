@@ -3,6 +3,7 @@
 It imports next to nothing, because `--version` must cost hardly more than Python itself.
 """
 
+import gc
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -18,6 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked == ["--version"]:
         sys.stdout.write(f"agent-run {__version__}\n")
         return 0
+    # Loading makes thousands of objects that stay; looking for garbage among them is in vain.
+    gc.disable()
     try:
         code: int = import_module("agent_run.cli.app").run(asked)
     except KeyboardInterrupt:
