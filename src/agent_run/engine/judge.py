@@ -5,7 +5,7 @@ becomes one commit, and only then is the task accepted.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 import anyio
@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from agent_run.contract.base import RunId, TaskId
 from agent_run.contract.verdict import Finding, Verdict
+from agent_run.engine.handing import handing
 from agent_run.engine.rooms import CleanRooms
 from agent_run.engine.site import Site
 from agent_run.engine.telling import Told
@@ -21,7 +22,7 @@ from agent_run.errors import AgentRunError, TransitionError
 from agent_run.ledger.commands import Decide, Judge
 from agent_run.ledger.events import TaskAccepted
 from agent_run.ledger.rules import decide
-from agent_run.ledger.state import RunState, Status, TaskState
+from agent_run.ledger.state import SETTLED, RunState, Status, TaskState
 from agent_run.ports.gate import Case, Gate
 from agent_run.ports.workspace import Base, Candidate, Result, Stamp
 
@@ -59,16 +60,9 @@ async def judge(site: Site, run_id: RunId, task_id: TaskId) -> RunState:
     exhibit = await _aside(lambda: _exhibit(site, run_id, task))
     verdict = await _verdict(site, run_id, task, exhibit)
     command = Judge(task_id=task_id, actor=JUDGE, verdict=verdict, claim=task.claim)
-    accepted = _would_be_accepted(run, command)
-    if accepted and exhibit.base and exhibit.candidate and exhibit.candidate.changes:
-        result = await _aside(lambda: _promote(site, run_id, task, exhibit))
-        command = Judge(
-            task_id=task_id,
-            actor=JUDGE,
-            verdict=verdict,
-            claim=task.claim,
-            result=_as_json(result),
-            rollback=rollback_note(task_id),
+    if _would_be_accepted(run, command):
+        command = replace(
+            command, **await _aside(lambda: _gains(site, run_id, run, task_id, exhibit))
         )
     state = await _aside(lambda: site.desk.handle(run_id, command))
     _tell_verdict(site, state.tasks[task_id], verdict)
@@ -85,18 +79,29 @@ async def approve(
     decide(run, command, now=site.clock())  # refuse before anything is promoted
     task = run.tasks[task_id]
     exhibit = await _aside(lambda: _exhibit(site, run_id, task))
-    if exhibit.base and exhibit.candidate and exhibit.candidate.changes:
-        result = await _aside(lambda: _promote(site, run_id, task, exhibit))
-        command = Decide(
-            task_id=task_id,
-            actor=actor,
-            verdict=verdict,
-            result=_as_json(result),
-            rollback=rollback_note(task_id),
-        )
+    command = replace(
+        command, **await _aside(lambda: _gains(site, run_id, run, task_id, exhibit))
+    )
     state = await _aside(lambda: site.desk.handle(run_id, command))
     await _aside(lambda: let_go(site, state.tasks[task_id], task.claim))
     return state
+
+
+def _gains(
+    site: Site, run_id: RunId, run: RunState, task_id: TaskId, exhibit: _Exhibit
+) -> dict[str, Any]:
+    """Return what an acceptance brings: a commit, and what others are handed."""
+    task = run.tasks[task_id]
+    gains: dict[str, Any] = {}
+    if exhibit.base and exhibit.candidate and exhibit.candidate.changes:
+        gains["result"] = _as_json(_promote(site, run_id, task, exhibit))
+        gains["rollback"] = rollback_note(task_id)
+    if task.record is not None:
+        handed = handing(
+            run, task_id, task.record, trace_id=site.desk.trace_id(run_id), meter=site.meter
+        )
+        gains["handoffs"], gains["misfits"] = handed.envelopes, handed.misfits
+    return gains
 
 
 def let_go(site: Site, task: TaskState, claim: int | None) -> None:
@@ -106,7 +111,8 @@ def let_go(site: Site, task: TaskState, claim: int | None) -> None:
     task_id = task.manifest.task_id
     if claim is not None and site.workspace.candidate(task_id, claim) is not None:
         site.workspace.discard(site.workspace.reopen(task_id, claim))
-    site.workspace.sweep()
+    if task.status in SETTLED:  # to remove files between attempts would slow the next one
+        site.workspace.sweep()
 
 
 def rollback_note(task_id: TaskId) -> str:

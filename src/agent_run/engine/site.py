@@ -9,6 +9,7 @@ from agent_run.engine.telling import Listener, to_nobody
 from agent_run.ports.clock import Clock
 from agent_run.ports.fence import Fence, Limits
 from agent_run.ports.gate import Cache, Gate
+from agent_run.ports.meter import Meter
 from agent_run.ports.workspace import Dirty, Workspace
 
 
@@ -34,3 +35,5 @@ class Site:
     limits: Limits = field(default_factory=Limits)
     dirty: Dirty = "refuse"
     tell: Listener = to_nobody
+    meter: Meter | None = None
+    """Counts the tokens of what is handed over. `None` leaves it uncounted."""
