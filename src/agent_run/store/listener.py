@@ -68,8 +68,10 @@ class Listener:
         return self._bell.wait(max(0.0, until - time.monotonic()))
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening; once is enough."""
         with self._starting:
+            if self._closing.is_set():
+                return
             self._closing.set()
             self._stop.send(b"x")
             if self._thread is not None:
