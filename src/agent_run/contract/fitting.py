@@ -26,9 +26,9 @@ class _Roots:
         self.seen: set[tuple[str, str]] = set()
 
 
-def _compared(
-    gives: dict[str, Any], takes: dict[str, Any], roots: _Roots, place: str
-) -> Iterator[str]:
+def _compared(gives: Any, takes: Any, roots: _Roots, place: str) -> Iterator[str]:
+    if not (isinstance(gives, dict) and isinstance(takes, dict)):
+        return
     pair = (str(gives.get("$ref")), str(takes.get("$ref")))
     if pair != ("None", "None"):
         if pair in roots.seen:
@@ -41,30 +41,27 @@ def _compared(
         yield f"{where} is {_named(given)}, expected {_named(taken)}"
         return
     yield from _properties(gives, takes, roots, place)
-    items = (gives.get("items"), takes.get("items"))
-    if isinstance(items[0], dict) and isinstance(items[1], dict):
-        yield from _compared(items[0], items[1], roots, f"{place}[]")
+    yield from _compared(gives.get("items"), takes.get("items"), roots, f"{place}[]")
 
 
 def _properties(
     gives: dict[str, Any], takes: dict[str, Any], roots: _Roots, place: str
 ) -> Iterator[str]:
-    given = gives.get("properties")
-    wanted = takes.get("properties")
-    if not isinstance(given, dict):
+    given, wanted = gives.get("properties"), takes.get("properties", {})
+    if not isinstance(given, dict) or not isinstance(wanted, dict):
         return
     for name in takes.get("required", ()):
         if name not in given:
-            yield f"{place}.{name}".lstrip(".") + " is required, but never given"
-    if isinstance(wanted, dict):
-        for name, schema in wanted.items():
-            if isinstance(schema, dict) and isinstance(given.get(name), dict):
-                inner = f"{place}.{name}".lstrip(".")
-                yield from _compared(given[name], schema, roots, inner)
-        if takes.get("additionalProperties") is False:
-            for name in given:
-                if name not in wanted:
-                    yield f"{place}.{name}".lstrip(".") + " is given, but not allowed"
+            yield f"{_inside(place, name)} is required, but never given"
+    for name in wanted.keys() & given.keys():
+        yield from _compared(given[name], wanted[name], roots, _inside(place, name))
+    if takes.get("additionalProperties") is False:
+        for name in given.keys() - wanted.keys():
+            yield f"{_inside(place, name)} is given, but not allowed"
+
+
+def _inside(place: str, name: str) -> str:
+    return f"{place}.{name}" if place else name
 
 
 def _resolved(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:

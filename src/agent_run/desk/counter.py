@@ -62,6 +62,11 @@ class Desk:
                 self._commit([self._waiting.popleft() for _ in range(len(self._waiting))])
         return ask.answer()
 
+    def settle(self, asks: Sequence[Ask]) -> None:
+        """Answer all of `asks` in one transaction; each is granted or refused by itself."""
+        with self._committing:
+            self._commit(asks)
+
     def run(self, run_id: RunId) -> RunState:
         """Return the run as it stands, reading only the pages not yet known.
 

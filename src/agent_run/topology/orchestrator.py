@@ -92,9 +92,10 @@ def _as_worker(spec: Orchestration, found: Manifest) -> Manifest:
 
 
 def _joined(spec: Orchestration, run: RunState, names: Sequence[str]) -> tuple[Command, ...]:
-    waiting = [name for name in names if run.tasks[name].status not in _AT_BARRIER]
-    if waiting or spec.synthesis.task_id in run.tasks:
+    if spec.synthesis.task_id in run.tasks:
         return ()
+    if any(run.tasks[name].status not in _AT_BARRIER for name in reversed(names)):
+        return ()  # those that began last are looked at first: most likely they still work
     succeeded = [name for name in names if run.tasks[name].status is Status.ACCEPTED]
     wanted = max(1, ceil(spec.quorum * len(names)))
     manifest = spec.synthesis.model_copy(

@@ -21,11 +21,11 @@ from agent_run.topology.shape import (
     Topology,
     outcome_of,
     posts,
-    settled,
     skips,
 )
 
 _REPLAN: Final = "re-plan"
+_AT_REST: Final = SETTLED | {Status.ESCALATED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +46,13 @@ def plan_execute(plan: Plan, *, replanning: Replanning | None = None) -> Topolog
         missing = posts(steps, run)
         if missing:
             return missing
-        names = [step.task_id for step in steps]
+        names = sorted(
+            (step.task_id for step in steps), key=lambda name: run.tasks[name].posted
+        )
         again = _plan_again(plan, run, names, replanning) if replanning else ()
         return again or skips(run, names) or _final_region(plan, run, names)
 
     return next_commands
-
-
-def finished(plan: Plan, run: RunState) -> bool:
-    """Say whether nothing of the plan is left to do, the final region included."""
-    names = [step.task_id for step in (*plan.steps, *plan.final)]
-    return settled(run, names) and all(t.status in SETTLED for t in run.tasks.values())
 
 
 def _rounds(plan: Plan, run: RunState) -> list[tuple[Manifest, ...]]:
@@ -118,7 +114,7 @@ def _plan_again(
 def _final_region(plan: Plan, run: RunState, names: Sequence[str]) -> tuple[Command, ...]:
     """Post the final steps one after the other, once everything before them is settled."""
     replans = [name for name in run.tasks if name.startswith(f"{_REPLAN}-")]
-    if not settled(run, (*names, *replans)):
+    if not _at_rest(run, (*names, *replans)):
         return ()
     for index, step in enumerate(plan.final):
         task = run.tasks.get(step.task_id)
@@ -128,6 +124,25 @@ def _final_region(plan: Plan, run: RunState, names: Sequence[str]) -> tuple[Comm
         if task.status not in SETTLED:
             return ()
     return ()
+
+
+def _at_rest(run: RunState, names: Sequence[str]) -> bool:
+    """Say whether nothing of `names` can go on by itself.
+
+    Work that failed and waits for a person's decision is at rest; a question is not, for
+    its answer belongs to the plan.
+    """
+    stuck: set[str] = set()
+    for name in names:  # needed tasks stand before those that need them
+        task = run.tasks[name]
+        waits_in_vain = task.status is Status.WAITING and any(
+            need in stuck and run.tasks[need].status is not Status.ACCEPTED
+            for need in task.unmet
+        )
+        if not waits_in_vain and task.status not in _AT_REST:
+            return False
+        stuck.add(name)
+    return True
 
 
 def _informed(plan: Plan, step: Manifest, run: RunState, before: Sequence[str]) -> Manifest:

@@ -24,6 +24,8 @@ LOST: Final = SETTLED - {Status.ACCEPTED}
 def posts(manifests: Iterable[Manifest], run: RunState) -> tuple[Post, ...]:
     """Return a post for each manifest that is not in the run, needed tasks first."""
     missing = {one.task_id: one for one in manifests if one.task_id not in run.tasks}
+    if not missing:
+        return ()
     ordered: dict[str, Manifest] = {}
     for manifest in missing.values():
         _with_needs(manifest, missing, ordered)
