@@ -214,10 +214,10 @@ def _submitted(event: happened.RecordSubmitted) -> str:
     record = event.record
     parts = [
         f"under claim {event.claim}: {record.status}",
-        f"{len(record.files_changed)} files",
+        counted(len(record.files_changed), "file"),
     ]
     if record.risks:
-        parts.append(f"{len(record.risks)} risks")
+        parts.append(counted(len(record.risks), "risk"))
     if record.confidence is not None:
         parts.append(f"confidence {record.confidence:g}")
     return ", ".join(parts)

@@ -1,0 +1,142 @@
+"""The reference pages, written from the code itself so that they cannot go stale."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import click
+
+from agent_run.cli.app import NAME, cli
+from agent_run.cli.exits import Exit
+from agent_run.cli.menu import MENU
+from agent_run.cli.work.schemas import MODELS, first_line, schema_of
+from agent_run.ledger.events import RunCancelled, RunOpened
+from agent_run.ledger.state import LEADS_TO, SETTLED, Status
+
+_WIDTH: Final = 90
+_ANY_JSON: Final = "any JSON"
+_MEANINGS: Final[Mapping[Exit, str]] = {
+    Exit.DONE: "done, or accepted",
+    Exit.FAILED: "failed",
+    Exit.INVALID: "bad usage or invalid input; no such run or task",
+    Exit.UNFIT: "the environment is not fit, or the ledger cannot be used",
+    Exit.REFUSED: "a gate refused the work",
+    Exit.NOT_YOURS: "the claim was refused or is stale; nothing to claim",
+    Exit.OVER_BUDGET: "over budget",
+    Exit.FOR_A_PERSON: "waits for a person",
+    Exit.INTERRUPTED: "interrupted",
+}
+
+
+def help_pages() -> str:
+    """Return the help of every command, section by section."""
+    return "\n".join(_help_lines())
+
+
+def exit_codes() -> str:
+    """Return the table of exit codes."""
+    return _table(("code", "means"), [(str(code.value), _MEANINGS[code]) for code in Exit])
+
+
+def state_table() -> str:
+    """Return the state machine: each event, where it may happen and where it leads."""
+    rows = [
+        (
+            f"`{event.model_fields['kind'].default}`",
+            first_line(event),
+            _statuses(move.before) or "(no task yet)",
+            _statuses(move.after) or "(stays)",
+        )
+        for event, move in LEADS_TO.items()
+    ]
+    rows += [
+        (f"`{event.model_fields['kind'].default}`", first_line(event), "(the run)", "(the run)")
+        for event in (RunOpened, RunCancelled)
+    ]
+    return _table(("event", "what happened", "before", "after"), rows)
+
+
+def status_table() -> str:
+    """Return each status and whether anything can still happen in it."""
+    rows = [(f"`{status}`", "yes" if status in SETTLED else "no") for status in Status]
+    return _table(("status", "settled"), rows)
+
+
+def schema_pages() -> str:
+    """Return the keys of every document."""
+    parts: list[str] = []
+    for name, model in MODELS.items():
+        schema: Mapping[str, Any] = schema_of(name)
+        required = set(schema.get("required", ()))
+        rows = [
+            (f"`{key}`", _type(field), "required" if key in required else _default(field))
+            for key, field in schema["properties"].items()
+        ]
+        table = _table(("key", "type", "default"), rows)
+        parts.append(f"## {name}\n{first_line(model)}\n\n{table}")
+    return "\n\n".join(parts)
+
+
+def _help_lines() -> Iterator[str]:
+    root = click.Context(cli, info_name=NAME, terminal_width=_WIDTH)
+    yield from _block(cli.get_help(root))
+    for section, entries in MENU.items():
+        yield f"## {section}"
+        for name in entries:
+            command = cli.get_command(root, name)
+            if command is not None:
+                yield from _command_lines(command, root)
+
+
+def _command_lines(command: click.Command, parent: click.Context) -> Iterator[str]:
+    context = click.Context(
+        command, info_name=command.name, parent=parent, terminal_width=_WIDTH
+    )
+    yield f"### {command.name}" if parent.parent is None else f"#### {command.name}"
+    yield from _block(command.get_help(context))
+    if isinstance(command, click.Group):
+        for inner in command.commands.values():
+            yield from _command_lines(inner, context)
+
+
+def _block(text: str) -> Iterator[str]:
+    yield "```text"
+    yield text.rstrip()
+    yield "```"
+    yield ""
+
+
+def _statuses(found: frozenset[Status]) -> str:
+    if found == frozenset(Status):
+        return "any"
+    if found == frozenset(Status) - SETTLED:
+        return "any that is not settled"
+    return ", ".join(status for status in Status if status in found)
+
+
+def _type(field: Mapping[str, Any]) -> str:
+    if "$ref" in field:
+        name = str(field["$ref"]).rpartition("/")[2].lower()
+        return _ANY_JSON if name == "jsonvalue" else name
+    if "anyOf" in field:
+        return " or ".join(dict.fromkeys(_type(each) for each in field["anyOf"]))
+    if "enum" in field:
+        return ", ".join(f"`{choice}`" for choice in field["enum"])
+    if "const" in field:
+        return f"`{field['const']}`"
+    kind = str(field.get("type", _ANY_JSON))
+    if kind == "array":
+        return f"list of {_type(field.get('items', {}))}"
+    return {"object": "mapping"}.get(kind, kind)
+
+
+def _default(field: Mapping[str, Any]) -> str:
+    if "default" not in field:
+        return ""
+    default = field["default"]
+    return "its own defaults" if isinstance(default, dict) else f"`{json.dumps(default)}`"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines: list[Sequence[str]] = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell or " " for cell in line) + " |" for line in lines)
