@@ -10,7 +10,7 @@ names that file; a pattern that ends in `/` means everything below that folder.
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final, Literal, TypeAlias
 
 Standing: TypeAlias = Literal["allowed", "outside", "protected", "ephemeral"]
@@ -216,8 +216,23 @@ def _class(inner: str) -> str:
     return f"[^/{members}]" if negated else f"(?!/)[{members}]"
 
 
-_ours = any_of(one.casefold() for one in PROTECTED)
-_leftover = any_of(EPHEMERAL)
+# Made when first asked for: most commands read a manifest and judge no path.
+@cache
+def _protected_names() -> Callable[[str], bool]:
+    return any_of(one.casefold() for one in PROTECTED)
+
+
+@cache
+def _leftover_names() -> Callable[[str], bool]:
+    return any_of(EPHEMERAL)
+
+
+def _ours(path: str) -> bool:
+    return _protected_names()(path)
+
+
+def _leftover(path: str) -> bool:
+    return _leftover_names()(path)
 
 
 __all__ = [
