@@ -14,7 +14,7 @@ MANIFEST = "task_id: task-{number}\nobjective: Add backoff to the sync worker\n"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print CPU milliseconds, lowest and middle of some rounds, and the ratio to bare Python."""
+    """Print CPU milliseconds, lowest and middle of all rounds, and the ratio to Python."""
     rounds = int(arguments[0]) if arguments else ROUNDS
     tool = str(Path(sys.executable).parent / "agent-run")
     commands = {

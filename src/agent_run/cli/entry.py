@@ -4,6 +4,7 @@ It imports next to nothing, because `--version` must cost hardly more than Pytho
 """
 
 import gc
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -19,6 +20,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked == ["--version"]:
         sys.stdout.write(f"agent-run {__version__}\n")
         return 0
+    # Looking for plugins of pydantic opens every installed package; it takes longer than
+    # our own models, and strangers have no business in them. Who wants them sets it empty.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # noqa: TID251 - reads nothing
     # Loading makes thousands of objects that stay; looking for garbage among them is in vain.
     gc.disable()
     try:
