@@ -9,6 +9,8 @@ from typing import Any
 from pydantic import JsonValue
 
 from agent_run.contract.base import TaskId
+from agent_run.contract.manifest import Manifest
+from agent_run.contract.payload import payload_faults
 from agent_run.contract.record import Record
 from agent_run.ports.executor import Work
 from agent_run.ports.fence import FenceReport
@@ -56,9 +58,7 @@ def settled_record(work: Work, candidate: Candidate | None, task_id: TaskId) -> 
     """Return the executor's record, or one built from what was observed."""
     seen = work.seen
     given = work.record
-    if given is not None and given.task_id not in (None, task_id):
-        given = None
-    if given is None:
+    if given is None or work.invalid:
         return _built(work, candidate, task_id)
     spent = {
         "tokens_used": max(given.tokens_used, seen.tokens_used),
@@ -94,9 +94,8 @@ def base_from_json(value: Mapping[str, Any]) -> Base:
 
 def _built(work: Work, candidate: Candidate | None, task_id: TaskId) -> Record:
     seen = work.seen
-    given = work.record
     said = "the executor gave no record; this one is built from what was observed"
-    if work.invalid or given is not None:
+    if work.invalid:
         said = "the executor's record is not valid; this one is built from what was observed"
     return Record(
         task_id=task_id,
@@ -113,11 +112,20 @@ def _built(work: Work, candidate: Candidate | None, task_id: TaskId) -> Record:
     )
 
 
-def invalid_because(work: Work, task_id: TaskId) -> str:
-    """Return why the record that was given cannot count, if it cannot."""
-    if work.record is not None and work.record.task_id not in (None, task_id):
-        return f"the record is about task {work.record.task_id!r}, expected {task_id!r}"
-    return work.invalid
+def invalid_because(work: Work, manifest: Manifest) -> str:
+    """Return why the record that was given cannot count, if it cannot.
+
+    An output that breaks its own schema is found here, before anything is written.
+    """
+    record = work.record
+    if record is None or work.invalid:
+        return work.invalid
+    if record.task_id not in (None, manifest.task_id):
+        return f"the record is about task {record.task_id!r}, expected {manifest.task_id!r}"
+    if manifest.output_schema is None:
+        return ""
+    faults = payload_faults(record.output, manifest.output_schema)
+    return "; ".join(f"output {fault}" for fault in faults)
 
 
 def _dearer(one: Decimal | None, other: Decimal | None) -> Decimal | None:

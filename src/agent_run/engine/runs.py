@@ -1,0 +1,171 @@
+"""Whole plans: checked when they are built, opened as a run, driven to their end, resumed."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import anyio
+from pydantic import JsonValue
+
+from agent_run.contract.base import RunId
+from agent_run.contract.fitting import misfits
+from agent_run.contract.manifest import Manifest
+from agent_run.contract.plan import Plan
+from agent_run.engine.loop import Crew, drive
+from agent_run.engine.site import Site
+from agent_run.errors import ContractError, InvalidDocument
+from agent_run.ledger.commands import OpenRun
+from agent_run.ledger.state import SETTLED, RunState, Status
+from agent_run.ports.executor import Executor
+from agent_run.topology.plan_execute import Replanning, plan_execute
+
+Ending: TypeAlias = Literal["accepted", "failed", "waiting", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run stands when it cannot go on by itself."""
+
+    run_id: RunId
+    status: Ending
+    run: RunState
+
+    def output(self, task_id: str) -> JsonValue:
+        """Return what an accepted task gave."""
+        task = self.run.tasks[task_id]
+        accepted = task.status is Status.ACCEPTED and task.record is not None
+        return task.record.output if accepted and task.record else None
+
+
+async def run_plan(
+    site: Site,
+    plan: Plan,
+    crew: Crew,
+    *,
+    run_id: RunId,
+    replanning: Replanning | None = None,
+) -> Outcome:
+    """Open a run for `plan` and bring it as far as it goes.
+
+    Raises:
+        ContractError: Producers and consumers of the plan do not fit, or nobody can do a step.
+    """
+    fitted = fit(plan, crew)
+    document = {
+        "plan": fitted.model_dump(mode="json", exclude_defaults=True),
+        "replanning": _replanning_document(replanning),
+    }
+    opened = OpenRun(actor=crew.owner, intent=plan.objective, budget=plan.budget, plan=document)
+    await anyio.to_thread.run_sync(lambda: site.desk.handle(run_id, opened))
+    return await _driven(site, run_id, fitted, crew, replanning)
+
+
+async def resume(site: Site, run_id: RunId, crew: Crew) -> Outcome:
+    """Go on with a run from where the ledger says it stands.
+
+    Raises:
+        ContractError: The run was not opened for a plan.
+    """
+    run = await anyio.to_thread.run_sync(site.desk.run, run_id)
+    document = run.plan
+    if not isinstance(document, dict) or "plan" not in document:
+        msg = f"run {run_id!r} follows no plan; execute its tasks one by one"
+        raise ContractError(msg)
+    plan = Plan.model_validate(document["plan"])
+    again = document.get("replanning")
+    replanning = None
+    if isinstance(again, dict):
+        most = again["most"]
+        planner = Manifest.model_validate(again["planner"])
+        replanning = Replanning(planner, most if isinstance(most, int) else 1)
+    return await _driven(site, run_id, plan, crew, replanning)
+
+
+def fit(plan: Plan, crew: Crew) -> Plan:
+    """Return the plan with the types of its executors filled in, if everything fits.
+
+    Raises:
+        InvalidDocument: It does not; `faults` names each place.
+    """
+    steps = tuple(_typed(step, crew) for step in plan.steps)
+    final = tuple(_typed(step, crew) for step in plan.final)
+    fitted = plan.model_copy(update={"steps": steps, "final": final})
+    faults = [*_nobody(fitted, crew), *_misfits(fitted.manifests())]
+    if faults:
+        raise InvalidDocument("\n".join(faults), tuple(faults))
+    return fitted
+
+
+def ending(run: RunState) -> Ending:
+    """Return in one word how the run stands."""
+    if run.cancelled:
+        return "cancelled"
+    statuses = {task.status for task in run.tasks.values()}
+    if not statuses <= SETTLED:
+        return "waiting"
+    return "accepted" if statuses <= {Status.ACCEPTED} else "failed"
+
+
+async def _driven(
+    site: Site, run_id: RunId, plan: Plan, crew: Crew, replanning: Replanning | None
+) -> Outcome:
+    if plan.max_parallel is not None:
+        crew = replace(crew, at_once=min(crew.at_once, plan.max_parallel))
+    topology = plan_execute(plan, replanning=replanning)
+    run = await drive(site, run_id, topology, crew)
+    return Outcome(run_id, ending(run), run)
+
+
+def _typed(step: Manifest, crew: Crew) -> Manifest:
+    """Return the step with the schemas that its executor declares, where it has none."""
+    executor = crew.executors.get(step.executor or "")
+    if executor is None:
+        return step
+    update: dict[str, object] = {}
+    for field, declared in (("input_schema", "takes"), ("output_schema", "gives")):
+        adapter = getattr(executor, declared, None)
+        if getattr(step, field) is None and adapter is not None:
+            update[field] = adapter.json_schema()
+    return step.model_copy(update=update) if update else step
+
+
+def _nobody(plan: Plan, crew: Crew) -> Iterable[str]:
+    places = [(f"steps[{n}]", step) for n, step in enumerate(plan.steps)]
+    places += [(f"final[{n}]", step) for n, step in enumerate(plan.final)]
+    known = ", ".join(sorted(crew.executors)) or "none"
+    for place, step in places:
+        if step.executor is None and crew.fallback is None:
+            yield f"{place}.executor: is missing, expected one of {known}"
+        elif step.executor is not None and step.executor not in crew.executors:
+            yield f"{place}.executor: is {step.executor!r}, expected one of {known}"
+
+
+def _misfits(steps: Sequence[Manifest]) -> Iterable[str]:
+    by_name: Mapping[str, Manifest] = {step.task_id: step for step in steps}
+    for index, step in enumerate(steps):
+        if step.input_schema is None or step.input is not None:
+            continue
+        for need in step.needs:
+            gives = by_name[need].output_schema if need in by_name else None
+            takes = step.input_schema if len(step.needs) == 1 else _part(step, need)
+            if gives is not None and takes is not None:
+                said = f"steps[{index}].needs: {need!r} does not fit {step.task_id!r}"
+                yield from (f"{said}: {fault}" for fault in misfits(gives, takes))
+
+
+def _part(step: Manifest, need: str) -> dict[str, Any] | None:
+    properties = (step.input_schema or {}).get("properties")
+    part = properties.get(need) if isinstance(properties, dict) else None
+    return part if isinstance(part, dict) else None
+
+
+def _replanning_document(replanning: Replanning | None) -> JsonValue:
+    if replanning is None:
+        return None
+    planner = replanning.planner.model_dump(mode="json", exclude_defaults=True)
+    return {"planner": planner, "most": replanning.most}
+
+
+def crew_of(executors: Sequence[Executor], *, owner: str, at_once: int = 8) -> Crew:
+    """Return a crew in which each executor answers to its own name."""
+    return Crew({one.name: one for one in executors}, owner=owner, at_once=at_once)
