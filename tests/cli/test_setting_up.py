@@ -3,10 +3,13 @@
 import json
 from pathlib import Path
 
+import jsonschema_rs
 import pytest
 
 from agent_run.cli.setting_up import DOCUMENTS
 from agent_run.cli.work.schemas import MODELS
+from agent_run.contract.reading import read_document
+from tests.contract import test_seed_documents as seeds
 from tests.support.command_line import Ask
 
 
@@ -138,6 +141,26 @@ def test_every_document_has_a_schema(ask: Ask, name: str) -> None:
     assert json.loads(plain.out) == told.json
     assert told.json["type"] == "object"
     assert told.json["$schema"].startswith("https://json-schema.org/")
+
+
+@pytest.mark.parametrize(
+    ("name", "document"),
+    [
+        ("manifest", seeds.MANIFEST),
+        ("record", seeds.RECORD),
+        ("claim", seeds.CLAIM_CHECK),
+        ("envelope", seeds.ENVELOPE),
+    ],
+)
+def test_an_editor_that_knows_only_the_schema_accepts_what_the_reader_accepts(
+    ask: Ask, name: str, document: str
+) -> None:
+    schema = ask("schema", name, "--json").json
+    value = read_document(document, source="seed").value
+
+    errors = jsonschema_rs.validator_for(schema).iter_errors(value)
+
+    assert [error.message for error in errors] == []
 
 
 def test_the_schemas_are_listed(ask: Ask) -> None:

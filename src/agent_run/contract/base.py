@@ -113,7 +113,10 @@ def as_tuple(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
-Lines: TypeAlias = Annotated[tuple[Line, ...], BeforeValidator(as_tuple)]
+Lines: TypeAlias = Annotated[
+    tuple[Line, ...],
+    BeforeValidator(as_tuple, json_schema_input_type=Line | tuple[Line, ...]),
+]
 
 
 class Contract(BaseModel):

@@ -32,14 +32,17 @@ Host: TypeAlias = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9*.\[\]:_-]+$", max_length=255)
 ]
 PathGlob: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
-Paths: TypeAlias = Annotated[tuple[PathGlob, ...], BeforeValidator(as_tuple)]
+Paths: TypeAlias = Annotated[
+    tuple[PathGlob, ...],
+    BeforeValidator(as_tuple, json_schema_input_type=PathGlob | tuple[PathGlob, ...]),
+]
 
 
 class Check(Contract):
     """One command that must succeed in a clean checkout of the result."""
 
     run: Line
-    timeout: Duration = timedelta(minutes=10)
+    timeout: Duration = Field(timedelta(minutes=10), json_schema_extra={"default": "10m"})
     min_passed: Whole | None = Field(default=None, ge=1)
     """How many tests must have passed, by a report the tested code cannot write."""
     name: str = ""
@@ -49,7 +52,16 @@ def _as_check(value: object) -> object:
     return {"run": value} if isinstance(value, str) else value
 
 
-Checks: TypeAlias = tuple[Annotated[Check, BeforeValidator(_as_check)], ...]
+Checks: TypeAlias = Annotated[
+    tuple[
+        Annotated[Check, BeforeValidator(_as_check, json_schema_input_type=Line | Check)], ...
+    ],
+    BeforeValidator(as_tuple, json_schema_input_type=Line | tuple[Line | Check, ...]),
+]
+Needs: TypeAlias = Annotated[
+    tuple[TaskId, ...],
+    BeforeValidator(as_tuple, json_schema_input_type=TaskId | tuple[TaskId, ...]),
+]
 
 
 class Manifest(Contract):
@@ -64,16 +76,16 @@ class Manifest(Contract):
     protected_paths: Paths = ()
     """Globs that may never be changed, whatever `allowed_paths` says."""
     constraints: Lines = ()
-    verification: Annotated[Checks, BeforeValidator(as_tuple)] = ()
+    verification: Checks = ()
     """Commands that must exit with 0 in a clean checkout of the result."""
-    invariants: Annotated[Checks, BeforeValidator(as_tuple)] = ()
+    invariants: Checks = ()
     """Commands that must exit with 0 before the work and after it."""
     handoff_notes: Lines = ()
     executor: Name | None = None
     """Who should do it: a name from the configuration. `None` lets anybody claim it."""
     model: str | None = Field(default=None, max_length=200)
     """The model for an executor that asks one. `None` is the configured default."""
-    needs: Annotated[tuple[TaskId, ...], BeforeValidator(as_tuple)] = ()
+    needs: Needs = ()
     """Tasks of the same run that must be accepted before this one may be claimed."""
     input: JsonValue = None
     input_schema: dict[str, JsonValue] | None = None
@@ -86,7 +98,7 @@ class Manifest(Contract):
     """Tools the executor may use. Empty means its own default set."""
     network: Literal["deny", "allow"] | tuple[Host, ...] = "deny"
     budget: Budget = Budget()
-    claim_ttl: Duration = timedelta(minutes=20)
+    claim_ttl: Duration = Field(timedelta(minutes=20), json_schema_extra={"default": "20m"})
     min_confidence: Share = 0.0
     review: Review = "auto"
     approve_before_claim: Flag = False

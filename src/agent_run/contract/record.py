@@ -80,7 +80,10 @@ class Record(Contract, Generic[OutputT]):
     """`None` means that the executor did not say; a required confidence is then not met."""
     next_step: Text = ""
     next_action: NextAction = "continue"
-    question: Annotated[Question | None, BeforeValidator(_as_question)] = None
+    question: Annotated[
+        Question | None,
+        BeforeValidator(_as_question, json_schema_input_type=Line | Question | None),
+    ] = None
     tokens_used: Whole = Field(default=0, ge=0)
     requests_made: Whole = Field(default=0, ge=0)
     cost_usd: Decimal | None = Field(default=None, ge=0, allow_inf_nan=False)
