@@ -272,8 +272,8 @@ def _why_split(shape: TaskShape, one: Estimate, many: Estimate, *, crowded: bool
             f" {many.multiplier:.0f}x those of one exchange"
         ),
         (
-            f"all {many.agents} agents succeed together {many.reliability:.0%} of the time if"
-            f" failures are independent, {many.reliability_correlated:.0%} if they come together;"
+            f"all {many.agents} agents succeed {many.reliability:.0%} of the time if failures"
+            f" are independent, {many.reliability_correlated:.0%} if they come together;"
             " a quorum helps"
         ),
     ]
