@@ -15,6 +15,7 @@ from agent_run.ports.store import Search, Wanted
 from agent_run.store import postgres_sql
 from agent_run.store.migrations import POSTGRES
 from agent_run.store.postgres import PostgresStore
+from agent_run.store.session import TEXT
 from tests.support.postgres import Server, own_server
 from tests.support.stores import NOON, chapter, row
 
@@ -162,7 +163,7 @@ def test_settings_of_the_server_cannot_make_pages_unsafe(
 ) -> None:
     careless = postgres_address + "%20-csynchronous_commit%3Doff"
     with closing(PostgresStore(careless)) as opened:
-        assert opened._rows("SHOW synchronous_commit", ()) == [("on",)]
+        assert opened._rows("SHOW synchronous_commit", (), (TEXT,)) == [["on"]]
 
 
 @pytest.mark.slow
@@ -201,8 +202,8 @@ def test_finding_follows_an_index(
     search = Search(wanted, NOON, run_id=run_id, executors=executors, limit=limit)
 
     with store.exclusive() as writer:
-        tasks, values = postgres_sql._looked_for(search)
-        lines = writer._db.execute(f"EXPLAIN {tasks} LIMIT 1".encode(), values).fetchall()
+        tasks, values = postgres_sql.looked_for(search)
+        lines = writer._db.ask(f"EXPLAIN {tasks} LIMIT 1", values, (TEXT,))
 
     plan = "\n".join(line for (line,) in lines)
     assert "Seq Scan" not in plan, plan

@@ -2,7 +2,8 @@
 
 Nobody counts who uses the server: everybody keeps a shared lock on one file, and whoever can
 turn that lock into an exclusive one was the last and stops it. A killed process lets go of
-its lock by dying, so what it left behind is swept up by the next session.
+its lock by dying, so what it left behind is swept up by the next session. Starting and
+stopping go through one gate, one at a time.
 """
 
 import fcntl
@@ -13,7 +14,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -119,18 +120,21 @@ def programs() -> Path:
 def shared_server(session: str) -> Iterator[Server]:
     """Give the server of this test session, starting it for the first and stopping it for
     the last of those who use it."""
-    _sweep()
     folder = Path(tempfile.gettempdir()) / f"{_PREFIX}{session}"
-    with _locked(folder.with_suffix(".lock")) as lock:
-        server = Server(folder, programs())
-        if not folder.exists() or not server.running():
-            _make_room(folder)
-            server.start()
-        fcntl.flock(lock, fcntl.LOCK_SH)
+    server = Server(folder, programs())
+    with ExitStack() as use:
+        with _gate():
+            _sweep()
+            lock = use.enter_context(folder.with_suffix(".lock").open("ab"))
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            if not folder.exists() or not server.running():
+                _make_room(folder)
+                server.start()
         try:
             yield server
         finally:
-            _leave(server, lock)
+            with _gate():
+                _leave(server, lock)
 
 
 @contextmanager
@@ -153,9 +157,7 @@ def own_schema(server: Server, name: str) -> Iterator[str]:
 
 
 def _leave(server: Server, lock: IO[bytes]) -> None:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not _is_mine(lock):
         return  # others still use it
     if server.running():
         server.stop()
@@ -163,26 +165,34 @@ def _leave(server: Server, lock: IO[bytes]) -> None:
     Path(lock.name).unlink()
 
 
+def _is_mine(lock: IO[bytes]) -> bool:
+    """Say whether nobody else has the lock, and keep it."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 def _sweep() -> None:
     """Stop what killed sessions left running."""
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*.lock"):
-        with suppress(OSError), path.open("ab") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if path.with_suffix("").is_dir():
-                _leave(Server(path.with_suffix(""), programs()), lock)
-            else:
+        folder = path.with_suffix("")
+        if path.stat().st_uid != os.geteuid():
+            continue
+        with path.open("ab") as lock:
+            if folder.is_dir():
+                _leave(Server(folder, programs()), lock)
+            elif _is_mine(lock):
                 path.unlink()
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[IO[bytes]]:
-    """Give the lock file, held alone; one that was swept away meanwhile is made again."""
-    while True:
-        with path.open("ab") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if path.exists() and path.stat().st_ino == os.fstat(lock.fileno()).st_ino:
-                yield lock
-                return
+def _gate() -> Iterator[None]:
+    path = Path(tempfile.gettempdir()) / f"{_PREFIX}{os.geteuid()}.gate"
+    with path.open("ab") as gate:
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        yield
 
 
 def _make_room(folder: Path) -> None:

@@ -125,59 +125,49 @@ POSTGRES: Final[tuple[str, ...]] = (
     CREATE TRIGGER blobs_are_never_changed BEFORE UPDATE OR TRUNCATE ON blobs
         FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
-    CREATE FUNCTION hold_run(wanted text) RETURNS void LANGUAGE sql AS $$
-        SELECT pg_advisory_xact_lock(
-            hashtextextended(wanted, hashtext(current_schema())))
-    $$;
-
-    CREATE FUNCTION append_chapters(heads json, written json, fresh json, moved json)
-    RETURNS text LANGUAGE plpgsql AS $$
-    DECLARE
-        head record;
-        task record;
+    CREATE FUNCTION hold_run(wanted text) RETURNS void LANGUAGE plpgsql AS $$
     BEGIN
-        -- In one order for everybody, so that no two writers wait for each other.
-        PERFORM hold_run(h.run_id) FROM (
-            SELECT run_id FROM json_to_recordset(heads) AS x(run_id text) ORDER BY run_id
-        ) h;
-        FOR head IN
-            SELECT * FROM json_to_recordset(heads) AS x(run_id text, after bigint)
-        LOOP
-            IF head.after <> coalesce(
-                (SELECT max(seq) FROM pages WHERE run_id = head.run_id), 0)
-            THEN
-                RETURN head.run_id;
+        PERFORM pg_advisory_xact_lock(
+            hashtextextended(wanted, hashtext(current_schema())));
+    END $$;
+
+    CREATE FUNCTION append_chapter(
+        book text, after bigint, trace text, at bigint, beyond bigint,
+        written json, fresh json, moved json)
+    RETURNS void LANGUAGE plpgsql AS $$
+    BEGIN
+        PERFORM pg_advisory_xact_lock(hashtextextended(book, hashtext(current_schema())));
+        IF after = 0 THEN
+            INSERT INTO runs VALUES (book, trace, at, beyond) ON CONFLICT DO NOTHING;
+            IF NOT FOUND THEN
+                RAISE EXCEPTION 'page 1 of run ''%'' is taken', book USING ERRCODE = 'AR001';
             END IF;
-        END LOOP;
-        INSERT INTO pages SELECT * FROM json_to_recordset(written) AS x(
-            run_id text, seq bigint, task_id text, kind text, trace_id text, body text,
-            blob text, digest text);
-        FOR head IN
-            SELECT * FROM json_to_recordset(heads) AS x(
-                run_id text, after bigint, trace_id text, at bigint, untasked bigint)
-        LOOP
-            IF head.after = 0 THEN
-                INSERT INTO runs VALUES (head.run_id, head.trace_id, head.at, head.untasked);
-            ELSIF head.untasked > 0 THEN
-                UPDATE runs SET untasked = head.untasked WHERE run_id = head.run_id;
+        ELSE
+            IF after IS DISTINCT FROM (SELECT max(seq) FROM pages WHERE run_id = book) THEN
+                RAISE EXCEPTION 'page % of run ''%'' is taken', after + 1, book
+                    USING ERRCODE = 'AR001';
             END IF;
-        END LOOP;
+            IF beyond > 0 THEN
+                UPDATE runs SET untasked = beyond WHERE run_id = book;
+            END IF;
+        END IF;
+        INSERT INTO pages SELECT book, x.* FROM json_to_recordset(written) AS x(
+            seq bigint, task_id text, kind text, trace_id text, body text, blob text,
+            digest text);
         IF fresh IS NOT NULL THEN
             INSERT INTO tasks (run_id, task_id, status, priority, posted, executor, due,
                                changed)
-            SELECT * FROM json_to_recordset(fresh) AS x(
-                run_id text, task_id text, status text, priority bigint, posted bigint,
-                executor text, due bigint, changed bigint);
+            SELECT book, x.* FROM json_to_recordset(fresh) AS x(
+                task_id text, status text, priority bigint, posted bigint, executor text,
+                due bigint, changed bigint);
         END IF;
-        FOR task IN
-            SELECT * FROM json_to_recordset(moved) AS x(
-                run_id text, task_id text, status text, due bigint, changed bigint)
-        LOOP
-            UPDATE tasks SET status = task.status, due = task.due, changed = task.changed
-            WHERE task_id = task.task_id AND run_id = task.run_id;
-        END LOOP;
+        IF moved IS NOT NULL THEN
+            UPDATE tasks SET status = x.status, due = x.due, changed = x.changed
+            FROM json_to_recordset(moved) AS x(
+                task_id text, status text, due bigint, changed bigint)
+            WHERE tasks.task_id = x.task_id AND tasks.run_id = book;
+        END IF;
         PERFORM pg_notify('agent_run', current_schema());
-        RETURN NULL;
     END $$;
     """,
 )

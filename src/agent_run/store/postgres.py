@@ -1,7 +1,7 @@
 """The ledger in Postgres: for several machines, or for an operator who has one already.
 
 One call of one function in the database writes a whole chapter, so a commit costs one round
-trip. Locks are advisory and taken in one order: first the run, then its rows.
+trip. Locks are advisory: claimers lock tasks and writers lock runs, never each other's rows.
 """
 
 import hashlib
@@ -21,16 +21,9 @@ from agent_run.ledger.state import Status
 from agent_run.ports.store import Chapter, RunRow, Search, Snapshot, TaskRow
 from agent_run.store.listener import Listener
 from agent_run.store.migrations import POSTGRES
-from agent_run.store.postgres_sql import (
-    Connection,
-    append,
-    find,
-    keep_blob,
-    order,
-    query,
-    read,
-)
+from agent_run.store.postgres_sql import AS_TASK, TAKEN, append, find, keep_blob, read
 from agent_run.store.rows import TASK, moment_of, set_apart, task_row
+from agent_run.store.session import NUMBER, TEXT, Kind, Session, Value
 
 _MOST_CONNECTIONS: Final = 8
 _PATIENCE: Final = 30.0
@@ -45,6 +38,8 @@ _SESSION: Final = """
     SET plan_cache_mode = force_generic_plan;
     SET enable_seqscan = off;
     SET enable_bitmapscan = off;
+    SET enable_hashjoin = off;
+    SET enable_mergejoin = off;
     SET jit = off;
     SET client_min_messages = warning;
 """
@@ -64,13 +59,14 @@ class PostgresStore:
     def __init__(self, url: str) -> None:
         self._connect_with, self._name, self._secret = _address(url)
         try:
-            with self._connect() as connection:
-                self._prepare(connection)
+            with self._connect() as session:
+                self._prepare(session)
         except psycopg.Error as error:
             msg = f"the ledger {self._name!r} cannot be opened: {self._said(error)}"
             raise StoreError(msg) from error
         self._pool = ConnectionPool(
             "",
+            connection_class=Session,
             kwargs={**self._connect_with, "autocommit": True},
             configure=_configure,
             min_size=1,
@@ -83,22 +79,22 @@ class PostgresStore:
 
     def read(self, run_id: RunId, *, after: int = 0, limit: int | None = None) -> list[Page]:
         """Return the pages of a run, in order, from page `after` + 1 on."""
-        with self.lent() as connection:
-            return read(connection, run_id, after, limit)
+        with self.lent() as session:
+            return read(session, run_id, after, limit)
 
     def find(self, search: Search) -> list[TaskRow]:
         """Return open tasks, most urgent first: priority, then order of posting."""
-        with self.lent() as connection:
-            return find(connection, search, locking=False)
+        with self.lent() as session:
+            return find(session, search, locking=False)
 
     def append(self, chapters: Sequence[Chapter]) -> None:
         """Write all chapters in one transaction of their own, all or none."""
-        if any(set_apart(page) for chapter in chapters for page in chapter.pages):
+        if len(chapters) != 1 or any(map(set_apart, chapters[0].pages)):
             with self.exclusive() as writer:
                 writer.append(chapters)
             return
-        with self.lent(writing=True) as connection:
-            append(connection, chapters)
+        with self.lent(writing=True) as session:
+            append(session, chapters[0])
 
     def exclusive(self) -> "_Transaction":
         """Begin a transaction that finds, reads and writes in one step."""
@@ -108,8 +104,9 @@ class PostgresStore:
         """Return index rows, the task posted last first."""
         rows = self._rows(
             f"SELECT {TASK} FROM tasks"  # noqa: S608
-            f" {'' if task_id is None else 'WHERE task_id = %s'} ORDER BY number DESC",
+            f" {'' if task_id is None else 'WHERE task_id = $1'} ORDER BY number DESC",
             () if task_id is None else (task_id,),
+            AS_TASK,
         )
         return [task_row(row) for row in rows]
 
@@ -117,9 +114,10 @@ class PostgresStore:
         """Return the runs, newest first."""
         rows = self._rows(
             "SELECT run_id, trace_id, opened_at FROM runs"
-            " WHERE %s::text IS NULL OR run_id = %s"
-            " ORDER BY opened_at DESC, run_id LIMIT %s",
-            (run_id, run_id, limit),
+            " WHERE $1::text IS NULL OR run_id = $1"
+            " ORDER BY opened_at DESC, run_id LIMIT $2",
+            (run_id, limit),
+            (TEXT, TEXT, NUMBER),
         )
         return [RunRow(name, trace, moment_of(at)) for name, trace, at in rows]
 
@@ -129,18 +127,21 @@ class PostgresStore:
             "SELECT run_id, max(page) FROM (SELECT run_id, changed AS page FROM tasks"
             " UNION ALL SELECT run_id, untasked FROM runs) AS known GROUP BY run_id",
             (),
+            (TEXT, NUMBER),
         )
         return dict(rows)
 
     def counts(self) -> Mapping[Status, int]:
         """Return how many tasks are in each status."""
-        rows = self._rows("SELECT status, count(*) FROM tasks GROUP BY status", ())
+        rows = self._rows(
+            "SELECT status, count(*) FROM tasks GROUP BY status", (), (TEXT, NUMBER)
+        )
         return {Status(status): count for status, count in rows}
 
     def save_snapshot(self, snapshot: Snapshot) -> None:
         """Keep `snapshot` instead of an older one of the same run."""
-        with self.lent(writing=True) as connection:
-            connection.execute(
+        with self.lent(writing=True) as session:
+            session.execute(
                 "INSERT INTO snapshots VALUES (%s, %s, %s, %s) ON CONFLICT (run_id) DO UPDATE"
                 " SET seq = excluded.seq, digest = excluded.digest, body = excluded.body"
                 " WHERE excluded.seq > snapshots.seq",
@@ -149,25 +150,31 @@ class PostgresStore:
 
     def snapshot(self, run_id: RunId) -> Snapshot | None:
         """Return the newest snapshot of the run, if there is one."""
-        rows = self._rows("SELECT * FROM snapshots WHERE run_id = %s", (run_id,))
-        return Snapshot(*rows[0]) if rows else None
+        with self.lent() as session:
+            found = session.execute(
+                "SELECT * FROM snapshots WHERE run_id = %s", (run_id,), binary=True
+            ).fetchone()
+        return Snapshot(*found) if found else None
 
     def put_blob(self, content: bytes) -> str:
         """Keep `content` and return its SHA-256; keeping it twice keeps it once."""
         digest = hashlib.sha256(content).hexdigest()
-        with self.lent(writing=True) as connection:
-            keep_blob(connection, digest, content)
+        with self.lent(writing=True) as session:
+            keep_blob(session, digest, content)
         return digest
 
     def blob(self, digest: str) -> bytes | None:
         """Return what was kept under `digest`, if anything was."""
-        rows = self._rows("SELECT content FROM blobs WHERE digest = %s", (digest,))
-        return bytes(rows[0][0]) if rows else None
+        with self.lent() as session:
+            found = session.execute(
+                "SELECT content FROM blobs WHERE digest = %s", (digest,), binary=True
+            ).fetchone()
+        return bytes(found[0]) if found else None
 
     def skew(self, now: datetime) -> timedelta:
         """Return how far the server's clock is ahead of `now`."""
         ((there,),) = self._rows(
-            "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint", ()
+            "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint", (), (NUMBER,)
         )
         return moment_of(there) - now
 
@@ -179,40 +186,42 @@ class PostgresStore:
             raise self.unusable(error) from error
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Let go of all sessions."""
         self._listener.close()
         self._pool.close()
 
     @contextmanager
-    def lent(self, *, writing: bool = False) -> Generator[Connection]:
-        """Lend a connection, and tell the user what is wrong with it if anything is."""
+    def lent(self, *, writing: bool = False) -> Generator[Session]:
+        """Lend a session, and tell the user what is wrong with it if anything is."""
         try:
-            connection = self._pool.getconn()
+            session = self._pool.getconn()
         except psycopg.Error as error:
             raise self.unusable(error) from error
         try:
-            yield connection
+            yield session
         except (psycopg.Error, UnicodeError) as error:
-            raise self.unusable(error, in_doubt=writing and connection.broken) from error
+            raise self.unusable(error, in_doubt=writing and session.broken) from error
         finally:
-            self.give_back(connection)
+            self.give_back(session)
 
-    def borrow(self) -> Connection:
-        """Return a connection, to be given back."""
+    def borrow(self) -> Session:
+        """Return a session, to be given back."""
         try:
             return self._pool.getconn()
         except psycopg.Error as error:
             raise self.unusable(error) from error
 
-    def give_back(self, connection: Connection) -> None:
-        """Return a borrowed connection; when it is broken, so may be the others."""
-        broken = connection.broken
-        self._pool.putconn(connection)
+    def give_back(self, session: Session) -> None:
+        """Return a borrowed session; when it is broken, so may be the others."""
+        broken = session.broken
+        self._pool.putconn(session)
         if broken:
             self._pool.check()
 
     def unusable(self, error: Exception, *, in_doubt: bool = False) -> StoreError:
         """Return what to tell the user about an error of the database itself."""
+        if getattr(error, "sqlstate", None) == TAKEN:
+            return SequenceTaken(self._said(error))
         if isinstance(error, psycopg.errors.DeadlockDetected):
             # Nothing was written, and reading again is the answer, as for a taken page.
             return SequenceTaken(f"another writer came first: {self._said(error)}")
@@ -222,34 +231,36 @@ class PostgresStore:
             f"{doubt if in_doubt else ''}"
         )
 
-    def _rows(self, sql: str, values: Sequence[object]) -> list[Any]:
-        with self.lent() as connection:
-            return query(connection, sql, values)
+    def _rows(
+        self, sql: str, values: Sequence[Value], kinds: Sequence[Kind]
+    ) -> list[list[Any]]:
+        with self.lent() as session:
+            return session.ask(sql, values, kinds)
 
-    def _connect(self) -> Connection:
-        connection = psycopg.connect("", **self._connect_with, autocommit=True)
-        _configure(connection)
-        return connection
+    def _connect(self) -> Session:
+        session = Session.connect("", **self._connect_with, autocommit=True)
+        _configure(session)
+        return session
 
     def _said(self, error: Exception) -> str:
         told = getattr(getattr(error, "diag", None), "message_primary", None) or str(error)
         sentence = told.strip().split("\n")[0] or type(error).__name__
         return sentence.replace(self._secret, "***") if self._secret else sentence
 
-    def _prepare(self, connection: Connection) -> None:
+    def _prepare(self, session: Session) -> None:
         known = len(POSTGRES)
-        with connection.transaction():
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATING,))
-            connection.execute("CREATE TABLE IF NOT EXISTS schema_steps (version bigint)")
-            ((version,),) = query(
-                connection, "SELECT coalesce(max(version), 0) FROM schema_steps", ()
-            )
+        with session.transaction():
+            session.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATING,))
+            session.execute("CREATE TABLE IF NOT EXISTS schema_steps (version bigint)")
+            ((version,),) = session.execute(
+                "SELECT coalesce(max(version), 0) FROM schema_steps"
+            ).fetchall()
             if version > known:
                 msg = f"it was written by a newer agent-run (schema {version}, known {known})"
                 raise psycopg.DatabaseError(msg)
             for number, step in enumerate(POSTGRES[version:], start=version + 1):
-                connection.execute(step.encode())
-                connection.execute("INSERT INTO schema_steps VALUES (%s)", (number,))
+                session.execute(step.encode())
+                session.execute("INSERT INTO schema_steps VALUES (%s)", (number,))
 
 
 class _Transaction:
@@ -257,12 +268,12 @@ class _Transaction:
 
     def __init__(self, store: PostgresStore) -> None:
         self._store = store
-        self._db: Connection
+        self._db: Session
 
     def __enter__(self) -> Self:
         self._db = self._store.borrow()
         try:
-            order(self._db, b"BEGIN")
+            self._db.order(b"BEGIN")
         except psycopg.Error as error:
             self._store.give_back(self._db)
             raise self._store.unusable(error) from error
@@ -271,9 +282,9 @@ class _Transaction:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             if error is None:
-                order(self._db, b"COMMIT")
+                self._db.order(b"COMMIT")
             elif not self._db.broken:
-                order(self._db, b"ROLLBACK")
+                self._db.order(b"ROLLBACK")
         except psycopg.Error as fault:
             raise self._store.unusable(fault, in_doubt=error is None) from fault
         finally:
@@ -291,15 +302,20 @@ class _Transaction:
 
     def hold(self, run_id: RunId) -> None:
         """Wait until no other writer holds the run, and keep others out until the end."""
-        order(self._db, b"SELECT hold_run($1)", run_id)
+        self._db.tell("SELECT hold_run($1)", run_id)
 
     def append(self, chapters: Sequence[Chapter]) -> None:
         """Write all chapters and their index rows, all or none."""
-        append(self._db, chapters)
+        # In one order for everybody, so that no two writers wait for each other.
+        for chapter in sorted(chapters, key=lambda chapter: chapter.run_id):
+            try:
+                append(self._db, chapter)
+            except psycopg.Error as error:
+                raise self._store.unusable(error) from error
 
 
-def _configure(connection: Connection) -> None:
-    connection.execute(_SESSION.encode())
+def _configure(session: Session) -> None:
+    session.execute(_SESSION.encode())
 
 
 def _address(url: str) -> tuple[dict[str, Any], str, str]:

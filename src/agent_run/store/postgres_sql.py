@@ -1,112 +1,115 @@
-"""What is asked of Postgres, on a connection that somebody lent us."""
+"""What is asked of Postgres, on a session that somebody lent us."""
 
 import json
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
-
-import psycopg
-from psycopg.pq import ExecStatus
+from typing import Any, Final
 
 from agent_run.contract.base import RunId
-from agent_run.errors import SequenceTaken
 from agent_run.ledger.pages import Page
 from agent_run.ports.store import Chapter, Search, TaskRow
 from agent_run.store.rows import BUSY, TASK, beyond_index, microseconds, set_apart, task_row
+from agent_run.store.session import NUMBER, TEXT, Kind, Session, Value
 
-Connection: TypeAlias = psycopg.Connection[Any]
+AS_TASK: Final[Sequence[Kind]] = (TEXT, TEXT, TEXT, NUMBER, NUMBER, TEXT, NUMBER, NUMBER)
+"""How the columns of `TASK` are read."""
+TAKEN: Final = "AR001"
+"""What the database answers when another wrote the page first."""
 
+_AS_PAGE: Final[Sequence[Kind]] = (NUMBER, TEXT, TEXT, TEXT, TEXT, TEXT)
+_READ: Final = (
+    "SELECT p.seq, p.task_id, p.kind, p.trace_id, CASE WHEN p.blob IS NULL THEN p.body"
+    " ELSE coalesce((SELECT convert_from(b.content, 'UTF8') FROM blobs b"
+    " WHERE b.digest = p.blob), '') END, p.digest"
+    " FROM pages p WHERE p.run_id = $1 AND p.seq > $2 ORDER BY p.seq LIMIT $3"
+)
+_APPEND: Final = "SELECT append_chapter($1, $2, $3, $4, $5, $6, $7, $8)"
 _MOST_LOCKED: Final = 32
 """Locks stand in a table of fixed size that the whole server shares."""
 _UNLOCKED: Final = (
     "pg_try_advisory_xact_lock(hashint8extended(number, hashtext(current_schema())))"
 )
-_DONE: Final = frozenset({ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK})
 _AS_JSON: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 
 
-def read(connection: Connection, run_id: RunId, after: int, limit: int | None) -> list[Page]:
+def read(session: Session, run_id: RunId, after: int, limit: int | None) -> list[Page]:
     """Return the pages of a run, in order, from page `after` + 1 on."""
-    rows = query(
-        connection,
-        "SELECT p.seq, p.task_id, p.kind, p.trace_id, CASE WHEN p.blob IS NULL THEN p.body"
-        " ELSE coalesce((SELECT convert_from(b.content, 'UTF8') FROM blobs b"
-        " WHERE b.digest = p.blob), '') END, p.digest"
-        " FROM pages p WHERE p.run_id = %s AND p.seq > %s ORDER BY p.seq LIMIT %s",
-        (run_id, after, limit),
-    )
+    rows = session.ask(_READ, (run_id, after, limit), _AS_PAGE)
     return [Page(run_id, *row) for row in rows]
 
 
-def find(connection: Connection, search: Search, *, locking: bool) -> list[TaskRow]:
+def find(session: Session, search: Search, *, locking: bool) -> list[TaskRow]:
     """Return open tasks; `locking` passes over those that others have locked."""
-    tasks, values = _looked_for(search)
+    tasks, values = looked_for(search)
+    limit = f"LIMIT ${len(values) + 1}"
     if locking and search.limit <= _MOST_LOCKED:
         # The inner query is a fence: a task is locked only when its turn comes.
-        sql = f"SELECT {TASK} FROM ({tasks} OFFSET 0) AS t WHERE {_UNLOCKED} LIMIT %s"  # noqa: S608
+        sql = f"SELECT {TASK} FROM ({tasks} OFFSET 0) AS t WHERE {_UNLOCKED} {limit}"  # noqa: S608
     else:
-        sql = f"SELECT {TASK} FROM ({tasks} LIMIT %s) AS t"  # noqa: S608
-    return [task_row(row) for row in query(connection, sql, (*values, search.limit))]
+        sql = f"SELECT {TASK} FROM ({tasks} {limit}) AS t"  # noqa: S608
+    return [task_row(row) for row in session.ask(sql, (*values, search.limit), AS_TASK)]
 
 
-def _looked_for(search: Search) -> tuple[str, list[object]]:
+def looked_for(search: Search) -> tuple[str, list[Value]]:
     """Return a query for the tasks in question, in order, and its values."""
-    chosen = f"SELECT number, {TASK} FROM tasks WHERE "  # noqa: S608
-    executors = None if search.executors is None else list({"", *search.executors})
-    scope, values = "", list[object]()
+    names = None if search.executors is None else list(dict.fromkeys(("", *search.executors)))
+    values, scope = list[Value](), ""
     if search.run_id is not None:
-        scope, values = " AND run_id = %s", [search.run_id]
+        values.append(search.run_id)
+        scope = f" AND run_id = ${len(values)}"
+    order = "priority DESC, number"
+    status = "ready"
     if search.wanted != "ready":
         status, late = BUSY[search.wanted]
+        order = "due, number"
         if late:
-            scope, values = f"{scope} AND due <= %s", [*values, microseconds(search.now)]
-        if executors is not None:
-            scope, values = f"{scope} AND executor = ANY(%s)", [*values, executors]
-        return f"{chosen} status = '{status.value}'{scope} ORDER BY due, number", values
-    order = " ORDER BY priority DESC, number"
-    if executors is None:
-        return f"{chosen} status = 'ready'{scope}{order}", values
-    if search.run_id is not None:
-        within = f"{chosen} status = 'ready'{scope} AND executor = ANY(%s){order}"
-        return within, [*values, executors]
-    # One sorted index scan for each executor, merged: none is read further than needed.
-    each = f"({chosen} status = 'ready' AND executor = %s{order})"
-    merged = " UNION ALL ".join([each] * len(executors))
-    return f"SELECT * FROM ({merged}) AS each{order}", list(executors)  # noqa: S608
+            values.append(microseconds(search.now))
+            scope += f" AND due <= ${len(values)}"
+    elif names is not None and search.run_id is None:
+        # One sorted index scan for each executor, merged: none is read further than needed.
+        each = [_chosen("ready", f" AND executor = ${n + 1}", order) for n in range(len(names))]
+        merged = " UNION ALL ".join(f"({query})" for query in each)
+        return f"SELECT * FROM ({merged}) AS each ORDER BY {order}", list(names)  # noqa: S608
+    if names is not None:
+        numbers = range(len(values) + 1, len(values) + len(names) + 1)
+        scope += f" AND executor IN ({', '.join(f'${number}' for number in numbers)})"
+        values += names
+    return _chosen(status, scope, order), values
 
 
-def append(connection: Connection, chapters: Sequence[Chapter]) -> None:
-    """Write all chapters and their index rows, or say which page is taken."""
-    heads, pages, fresh, moved = list[Any](), list[Any](), list[Any](), list[Any]()
-    for chapter in chapters:
-        heads.append(_head(chapter))
-        pages += [_page(connection, page) for page in chapter.pages]
-        for row in chapter.rows:
-            (fresh if row.posted > chapter.after else moved).append(_row(row))
-    values = [_AS_JSON(part) if part else None for part in (heads, pages, fresh, moved)]
-    ((taken,),) = query(connection, "SELECT append_chapters(%s, %s, %s, %s)", values)
-    if taken is not None:
-        after = next(chapter.after for chapter in chapters if chapter.run_id == taken)
-        msg = f"page {after + 1} of run {taken!r} is taken"
-        raise SequenceTaken(msg)
+def _chosen(status: str, scope: str, order: str) -> str:
+    return f"SELECT number, {TASK} FROM tasks WHERE status = '{status}'{scope} ORDER BY {order}"  # noqa: S608
 
 
-def _head(chapter: Chapter) -> dict[str, object]:
-    return {
-        "run_id": chapter.run_id,
-        "after": chapter.after,
-        "trace_id": chapter.pages[0].trace_id,
-        "at": microseconds(chapter.at),
-        "untasked": beyond_index(chapter),
-    }
+def append(session: Session, chapter: Chapter) -> None:
+    """Write one chapter and its index rows."""
+    fresh = [_fresh(row) for row in chapter.rows if row.posted > chapter.after]
+    moved = [_moved(row) for row in chapter.rows if row.posted <= chapter.after]
+    session.tell(
+        _APPEND,
+        chapter.run_id,
+        chapter.after,
+        chapter.pages[0].trace_id,
+        microseconds(chapter.at),
+        beyond_index(chapter),
+        _AS_JSON([_page(session, page) for page in chapter.pages]),
+        _AS_JSON(fresh) if fresh else None,
+        _AS_JSON(moved) if moved else None,
+    )
 
 
-def _page(connection: Connection, page: Page) -> dict[str, object]:
+def keep_blob(session: Session, digest: str, content: bytes) -> None:
+    """Keep `content` under its digest, once."""
+    session.execute(
+        b"INSERT INTO blobs VALUES (%s, %b) ON CONFLICT (digest) DO NOTHING", (digest, content)
+    )
+
+
+def _page(session: Session, page: Page) -> dict[str, Any]:
     body, blob, apart = page.body, None, set_apart(page)
     if apart:
         body, blob = "", apart[0]
-        keep_blob(connection, *apart)
+        keep_blob(session, *apart)
     return {
-        "run_id": page.run_id,
         "seq": page.seq,
         "task_id": page.task_id,
         "kind": page.kind,
@@ -117,40 +120,19 @@ def _page(connection: Connection, page: Page) -> dict[str, object]:
     }
 
 
-def _row(row: TaskRow) -> dict[str, object]:
+def _moved(row: TaskRow) -> dict[str, Any]:
     return {
-        "run_id": row.run_id,
         "task_id": row.task_id,
         "status": row.status.value,
-        "priority": row.priority,
-        "posted": row.posted,
-        "executor": row.executor,
         "due": None if row.due is None else microseconds(row.due),
         "changed": row.changed,
     }
 
 
-def keep_blob(connection: Connection, digest: str, content: bytes) -> None:
-    """Keep `content` under its digest, once."""
-    connection.execute(
-        b"INSERT INTO blobs VALUES (%s, %b) ON CONFLICT (digest) DO NOTHING", (digest, content)
-    )
-
-
-def query(connection: Connection, sql: str, values: Sequence[object]) -> list[Any]:
-    """Return all rows that `sql` gives."""
-    return connection.execute(sql.encode(), values, prepare=True).fetchall()
-
-
-def order(connection: Connection, words: bytes, *values: str) -> None:
-    """Run what gives no rows, straight through libpq: a third of the cost of a cursor."""
-    wire = connection.pgconn
-    if values:
-        done = wire.exec_params(words, [value.encode() for value in values])
-    else:
-        done = wire.exec_(words)
-    if done.status not in _DONE:
-        raise psycopg.errors.error_from_result(done)
-    if words == b"COMMIT" and done.command_status != words:
-        msg = "the transaction had failed and was not committed"
-        raise psycopg.DatabaseError(msg)
+def _fresh(row: TaskRow) -> dict[str, Any]:
+    return {
+        **_moved(row),
+        "priority": row.priority,
+        "posted": row.posted,
+        "executor": row.executor,
+    }
