@@ -172,7 +172,7 @@ def test_the_inbox_holds_questions_decisions_and_approvals() -> None:
 
     asked, decide, approve = inbox_rows("run-1", run)
 
-    assert (asked.kind, asked.text, asked.wider_scope) == ("question", "May I?", ("docs/**",))
+    assert (asked.kind, asked.text, asked.wider_scope) == ("scope", "May I?", ("docs/**",))
     assert (decide.kind, decide.task_id, decide.text) == ("decision", "b", "stuck")
     assert (approve.kind, approve.task_id) == ("approval", "c")
 

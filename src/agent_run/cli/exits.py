@@ -36,6 +36,8 @@ _CODES: Final[Mapping[type[AgentRunError], Exit]] = {
     errors.Tampered: Exit.FAILED,
     errors.TooBusy: Exit.FAILED,
     errors.Unfit: Exit.UNFIT,
+    errors.WorkspaceError: Exit.UNFIT,
+    errors.ApplyRefused: Exit.FAILED,
 }
 """An error without a row of its own has the code of its nearest ancestor."""
 

@@ -20,6 +20,8 @@ class Entry:
 
 _SETUP: Final = "agent_run.cli.setting_up"
 _HANDOFF: Final = "agent_run.cli.handing_over"
+_EXECUTE: Final = "agent_run.cli.executing"
+_REVIEW: Final = "agent_run.cli.reviewing"
 _LOOK: Final = "agent_run.cli.looking"
 
 MENU: Final[Mapping[str, Mapping[str, Entry]]] = {
@@ -34,9 +36,37 @@ MENU: Final[Mapping[str, Mapping[str, Entry]]] = {
             f"{_HANDOFF}:post", "Put the tasks of manifests and plans on the ledger."
         ),
     },
+    "Execute": {
+        "execute": Entry(
+            f"{_EXECUTE}:execute", "Claim a task, do it in a fence, and judge what came of it."
+        ),
+        "verify": Entry(f"{_EXECUTE}:verify", "Judge what was submitted."),
+        "worker": Entry(
+            f"{_EXECUTE}:worker", "Claim and do tasks as they come, on one or many machines."
+        ),
+        "judge": Entry(f"{_EXECUTE}:judge", "Judge records as they are submitted."),
+        "cancel": Entry(
+            f"{_EXECUTE}:cancel", "Say that a task or a whole run is no longer wanted."
+        ),
+    },
+    "Decide": {
+        "inbox": Entry(
+            f"{_REVIEW}:inbox", "Show what waits for a person, and what to type next."
+        ),
+        "review": Entry(
+            f"{_REVIEW}:review", "Look at work that waits for a person, and decide."
+        ),
+        "apply": Entry(f"{_EXECUTE}:apply", "Bring an accepted change to the current branch."),
+        "rollback": Entry(
+            f"{_EXECUTE}:rollback", "Take an applied change back, by a new commit."
+        ),
+    },
     "Hand over": {
         "claim": Entry(
             f"{_HANDOFF}:claim", "Take the claim check of a task, before any write."
+        ),
+        "checkout": Entry(
+            f"{_EXECUTE}:checkout", "Get a copy of the project to work in by hand."
         ),
         "heartbeat": Entry(f"{_HANDOFF}:heartbeat", "Show that the worker lives."),
         "release": Entry(f"{_HANDOFF}:release", "Give a claimed task back unfinished."),

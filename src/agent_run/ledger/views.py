@@ -18,7 +18,7 @@ from agent_run.ledger.events import AnyEvent
 from agent_run.ledger.pages import Page
 from agent_run.ledger.state import SETTLED, RunState, Status, TaskState
 
-Kind: TypeAlias = Literal["question", "decision", "approval"]
+Kind: TypeAlias = Literal["question", "scope", "decision", "approval"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,8 @@ class InboxRow:
     wider_scope: tuple[str, ...] = ()
     deadline: datetime | None = None
     reason: Reason | None = None
+    owner: str | None = None
+    """Who worked on it last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +135,22 @@ def inbox_rows(run_id: RunId, run: RunState) -> Iterator[InboxRow]:
             yield InboxRow(
                 run_id=run_id,
                 task_id=task_id,
-                kind="question",
+                kind="scope" if task.question.wider_scope else "question",
                 since=task.changed,
                 text=task.question.text,
                 wider_scope=task.question.wider_scope,
                 deadline=task.deadline,
+                owner=task.worked_by,
             )
         elif task.status is Status.ESCALATED:
             yield InboxRow(
-                run_id, task_id, "decision", task.changed, task.note, reason=task.reason
+                run_id=run_id,
+                task_id=task_id,
+                kind="decision",
+                since=task.changed,
+                text=task.note,
+                reason=task.reason,
+                owner=task.worked_by,
             )
         elif task.status is Status.WAITING and not task.approved:
             said = task.manifest.objective

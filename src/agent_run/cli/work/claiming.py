@@ -6,6 +6,7 @@ from typing import TypedDict, Unpack
 import click
 from pydantic import JsonValue
 
+from agent_run.cli.declaring import loaded
 from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Speech
 from agent_run.cli.work.documents import read_file
@@ -105,7 +106,12 @@ def submit(
     with opened(speech, writes=True, dry_run=dry_run) as door:
         run_id, task_id = door.desk.locate(task)
         actor = _holder(door, run_id, task_id, claim, owner)
-        handing = Submit(task_id=task_id, actor=actor, claim=claim, record=record)
+        # Copies of the project are heavy to load, and most commands here know of none.
+        handed_in = loaded("agent_run.cli.work.by_hand:handed_in")
+        seen: JsonValue = handed_in(door, run_id, task_id, claim, record)
+        handing = Submit(
+            task_id=task_id, actor=actor, claim=claim, record=record, observed=seen
+        )
         now = door.handle(run_id, handing).tasks[task_id]
     files, risks = len(record.files_changed), len(record.risks)
     speech.answer(

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Json
-from agent_run.cli.work.wording import dumped
+from agent_run.cli.work.wording import dumped, named
 from agent_run.contract.base import RunId, TaskId
 from agent_run.contract.verdict import Verdict
 from agent_run.desk import Desk
@@ -112,10 +112,12 @@ class Ending:
     def sentence(self) -> str:
         """Return what a person should know, and what to type next."""
         task = self.task
-        name = task.manifest.task_id
+        name = named(self.run_id, task.manifest.task_id)
         match task.status:
             case Status.ACCEPTED:
-                return f"task {name!r} is accepted; agent-run apply {name} brings it to a branch"
+                return (
+                    f"task {name!r} is accepted; agent-run apply {name} brings it to a branch"
+                )
             case Status.ASKED:
                 asked = task.question.text if task.question else task.note
                 return f"task {name!r} has a question: {asked}; agent-run review {name}"
@@ -123,6 +125,9 @@ class Ending:
                 return f"task {name!r} waits for approval; agent-run review {name} --approve"
             case Status.ESCALATED:
                 return f"task {name!r} waits for a person: {task.note}; agent-run review {name}"
+            case Status.READY if task.returned:
+                again = f"agent-run execute {name} tries again" if task.attempts_left else ""
+                return f"task {name!r} was returned: {task.note}; {again}".rstrip("; ")
             case status:
                 said = f": {task.note}" if task.note else ""
                 return f"task {name!r} is {status}{said}"

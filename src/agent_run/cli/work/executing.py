@@ -25,6 +25,7 @@ from agent_run.ledger.state import FOR_A_PERSON, SETTLED, RunState, Status
 from agent_run.wiring.settings import FenceMode, Settings
 from agent_run.wiring.site import Wanted, open_executor, open_site
 
+_STRONGEST: Final = "namespaces+landlock+seccomp"
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 
 
@@ -55,10 +56,11 @@ def execute(speech: Speech, *, target: str, **wish: Unpack[Wish]) -> int:
     with opened(speech, writes=True) as door:
         place = located(door, target, wish["run_id"])
         ending = ending_of(door.desk, place.run_id, place.task_id)
-        if not _has_an_end(ending):
+        nothing_to_do = _has_an_end(ending)
+        if not nothing_to_do:
             ending = _work_on(door, place, wish)
         speech.answer(ending.as_json(), ())
-    if ending.code is not Exit.DONE or _has_an_end(ending):
+    if nothing_to_do or ending.code is not Exit.DONE:
         speech.tell(ending.sentence())
     return ending.code
 
@@ -90,7 +92,7 @@ def warn_of_fence(speech: Speech, site: Site) -> None:
     report = site.fence.report()
     if report.kind == "none":
         speech.warn("NO FENCE: whatever is executed here can do all that you can do")
-    for sentence in report.lacks:
+    for sentence in report.lacks if report.kind != _STRONGEST or speech.verbose else ():
         speech.warn(f"the fence lacks: {sentence}")
 
 

@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 from collections.abc import Awaitable, Callable
-from typing import Final, TypeVar
+from typing import Final, TextIO, TypeVar
 
 import anyio
 
@@ -42,8 +42,9 @@ def line_of(told: Told) -> str:
     return visible(f"[{told.topic}]".ljust(_WIDTH) + told.text)
 
 
-def _write(stream: object, told: Told) -> None:
-    print(line_of(told), file=stream, flush=True)  # type: ignore[call-overload]  # noqa: T201
+def _write(stream: TextIO, told: Told) -> None:
+    stream.write(line_of(told) + "\n")
+    stream.flush()
 
 
 def completed(work: Callable[[], Awaitable[ResultT]], speech: Speech) -> ResultT:

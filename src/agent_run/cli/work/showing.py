@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Json, Speech
 from agent_run.cli.work.door import opened
+from agent_run.cli.work.exhibits import Exhibit, demanded
 from agent_run.cli.work.wording import dumped, handed, moment, stamp
 from agent_run.contract.base import RunId
 from agent_run.contract.manifest import Manifest
@@ -15,13 +16,18 @@ from agent_run.ledger.state import TaskState
 from agent_run.ledger.views import spend_of
 
 
-def show(speech: Speech, *, task: str) -> int:
+def show(speech: Speech, *, task: str, whole: Exhibit | None) -> int:
     """Show what was asked, where it stands, what was handed in and what the gates found."""
     with opened(speech) as door:
         run_id, task_id = door.desk.locate(task)
         now = door.desk.run(run_id).tasks[task_id]
         trace_id = door.desk.trace_id(run_id)
-    speech.answer(as_json(run_id, now, trace_id=trace_id), _lines(run_id, now, trace_id))
+        text = demanded(door.desk, now, whole) if whole else ""
+    if whole:
+        told = {"task_id": task_id, "run_id": run_id, "trace_id": trace_id, whole: text}
+        speech.answer(told, text.splitlines())
+        return Exit.DONE
+    speech.answer(as_json(run_id, now, trace_id=trace_id), lines_of(run_id, now, trace_id))
     return Exit.DONE
 
 
@@ -53,7 +59,8 @@ def as_json(run_id: RunId, task: TaskState, *, trace_id: str) -> Json:
     }
 
 
-def _lines(run_id: RunId, task: TaskState, trace_id: str) -> Iterator[str]:
+def lines_of(run_id: RunId, task: TaskState, trace_id: str) -> Iterator[str]:
+    """Yield everything about a task, a line each."""
     yield from _fields(
         ("task", task.manifest.task_id),
         ("run", run_id),
@@ -70,7 +77,8 @@ def _lines(run_id: RunId, task: TaskState, trace_id: str) -> Iterator[str]:
     yield from _manifest(task.manifest)
     if task.record is not None:
         yield from _record(task.record)
-    for verdict in (*task.returned, *((task.verdict,) if task.verdict else ())):
+    last = task.verdict
+    for verdict in (*task.returned, *((last,) if last and last not in task.returned else ())):
         yield from _verdict(verdict)
     if task.result is not None:
         yield from _fields(("result", json.dumps(task.result)), ("rollback", task.rollback))

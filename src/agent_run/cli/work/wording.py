@@ -4,6 +4,7 @@ from datetime import datetime
 
 from pydantic import BaseModel, JsonValue
 
+from agent_run.contract.base import RunId, TaskId
 from agent_run.ledger.state import TaskState
 
 
@@ -15,6 +16,11 @@ def moment(at: datetime | None) -> str:
 def stamp(at: datetime | None) -> str | None:
     """Return a time as programs read it."""
     return None if at is None else at.isoformat().replace("+00:00", "Z")
+
+
+def named(run_id: RunId, task_id: TaskId) -> str:
+    """Return how a task is called on a command line."""
+    return task_id if run_id == task_id else f"{run_id}/{task_id}"
 
 
 def dumped(model: BaseModel | None, *, brief: bool = False) -> JsonValue:

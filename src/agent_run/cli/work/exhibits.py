@@ -1,0 +1,42 @@
+"""What a reviewer looks at: the diff and the transcript of the newest attempt.
+
+Both were written by strangers: every line passes through `visible` before it is shown.
+"""
+
+from typing import Literal, TypeAlias
+
+from agent_run.desk import Desk
+from agent_run.errors import StoreError, UnknownTask
+from agent_run.ledger.state import TaskState
+
+Exhibit: TypeAlias = Literal["diff", "transcript"]
+
+
+def exhibit(desk: Desk, task: TaskState, which: Exhibit) -> str:
+    """Return the diff or the transcript as text; the empty string if there is none.
+
+    Raises:
+        StoreError: The ledger names one that it does not hold any more.
+    """
+    observed = task.observed if isinstance(task.observed, dict) else {}
+    digest = observed.get(which)
+    if not isinstance(digest, str):
+        return ""
+    content = desk.store.blob(digest)
+    if content is None:
+        msg = f"the {which} {digest} of task {task.manifest.task_id!r} is not in this ledger"
+        raise StoreError(msg)
+    return content.decode("utf-8", "backslashreplace")
+
+
+def demanded(desk: Desk, task: TaskState, which: Exhibit) -> str:
+    """Return the diff or the transcript of a task that has one.
+
+    Raises:
+        UnknownTask: Nothing of the kind was handed in.
+    """
+    text = exhibit(desk, task, which)
+    if not text:
+        msg = f"task {task.manifest.task_id!r} has no {which}"
+        raise UnknownTask(msg)
+    return text

@@ -1,0 +1,219 @@
+"""The work of `review`: look at what waits for a person, and decide."""
+
+import json
+from collections.abc import Iterator
+from typing import Final, TypedDict, Unpack
+
+import click
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from agent_run.cli.exits import Exit
+from agent_run.cli.speech import Json, Speech
+from agent_run.cli.work.door import Door, opened
+from agent_run.cli.work.ending import Ending, ending_of
+from agent_run.cli.work.exhibits import exhibit
+from agent_run.cli.work.listening import completed
+from agent_run.cli.work.showing import lines_of
+from agent_run.cli.work.wording import named
+from agent_run.contract.base import RunId, TaskId
+from agent_run.contract.manifest import Paths
+from agent_run.contract.paths import fault_of
+from agent_run.contract.payload import payload_faults
+from agent_run.contract.verdict import Finding, Verdict
+from agent_run.engine.judge import approve, let_go
+from agent_run.errors import ContractError
+from agent_run.ledger.commands import Answer, Approve, Command, Decide, Widen
+from agent_run.ledger.state import SETTLED, Status, TaskState
+from agent_run.wiring.site import open_site
+
+_DECISIONS: Final = ("approve", "reject", "ask", "answer", "widen")
+_TAIL: Final = 20
+_DIFF: Final = 200
+_PATHS: Final = TypeAdapter[tuple[str, ...]](Paths)
+
+
+class Wish(TypedDict):
+    """What the person decided, if anything."""
+
+    approve: bool
+    reject: str | None
+    ask: str | None
+    answer: str | None
+    widen: tuple[str, ...]
+    again: bool
+    owner: str | None
+    dry_run: bool
+
+
+def review(speech: Speech, *, task: str, **wish: Unpack[Wish]) -> int:
+    """Show the work, or write down what the person decided."""
+    decisions = [name for name in _DECISIONS if _said(wish, name)]
+    if len(decisions) > 1:
+        msg = f"one decision at a time, got --{' and --'.join(decisions)}"
+        raise click.UsageError(msg, click.get_current_context())
+    if wish["again"] and decisions != ["reject"]:
+        msg = "--again goes with --reject"
+        raise click.UsageError(msg, click.get_current_context())
+    with opened(speech, writes=bool(decisions), dry_run=wish["dry_run"]) as door:
+        run_id, task_id = door.desk.locate(task)
+        if not decisions:
+            return _show(door, run_id, task_id)
+        actor = wish["owner"] or door.settings.owner
+        before = door.desk.run(run_id).tasks[task_id]
+        _decide(door, run_id, before, _command(before, wish, actor))
+        ending = ending_of(door.desk, run_id, task_id)
+    now = ending.task
+    told: Json = {
+        **ending.as_json(),
+        "decision": decisions[0],
+        "by": actor,
+        "dry_run": door.dry_run,
+    }
+    line = f"[review]  task={task_id} {decisions[0]} by {actor}"
+    speech.answer(told, [line if door.dry_run else f"{line} -> {now.status}"])
+    if now.status is Status.ACCEPTED and now.result and not door.dry_run:
+        speech.tell(ending.sentence())
+    return Exit.DONE
+
+
+def _said(wish: Wish, name: str) -> bool:
+    value = wish[name]  # type: ignore[literal-required]  # a name of the list above
+    return value is not None and value is not False and value != ()
+
+
+def _command(task: TaskState, wish: Wish, actor: str) -> Command:
+    task_id = task.manifest.task_id
+    if wish["approve"]:
+        if task.status is Status.WAITING:
+            return Approve(task_id=task_id, actor=actor)
+        return Decide(task_id=task_id, actor=actor, verdict=_approval(task, actor))
+    if wish["answer"] is not None:
+        return Answer(task_id=task_id, actor=actor, answer=_answer(task, wish["answer"]))
+    if wish["widen"]:
+        return Widen(task_id=task_id, actor=actor, paths=_paths(wish["widen"]))
+    if wish["ask"] is not None:
+        said = f"{actor} asks: {wish['ask']}"
+        return Decide(task_id=task_id, actor=actor, verdict=_refusal(said), again=True)
+    said = wish["reject"] or "rejected without a reason"
+    return Decide(task_id=task_id, actor=actor, verdict=_refusal(said), again=wish["again"])
+
+
+def _decide(door: Door, run_id: RunId, task: TaskState, command: Command) -> None:
+    if not isinstance(command, Decide) or door.dry_run:
+        door.handle(run_id, command)
+        return
+    task_id, site = command.task_id, open_site(door.desk, door.settings)
+    if command.verdict.passed:
+        completed(
+            lambda: approve(
+                site, run_id, task_id, actor=command.actor, verdict=command.verdict
+            ),
+            door.speech,
+        )
+        return
+    state = door.handle(run_id, command)
+    let_go(site, run_id, state.tasks[task_id], task.claim)
+
+
+def _approval(task: TaskState, actor: str) -> Verdict:
+    """Return the person's verdict; what the gates held against the work is named in it."""
+    earlier = task.verdict
+    against = (
+        ", ".join(f"{one.gate} {one.reason}" for one in earlier.failures) if earlier else ""
+    )
+    said = f"approved by {actor}" + (f" in spite of: {against}" if against else "")
+    passed = [one for one in earlier.findings if one.outcome == "pass"] if earlier else []
+    finding = Finding(gate="review", outcome="pass", reason="verified", evidence=said)
+    return Verdict(findings=(*passed, finding), tree=earlier.tree if earlier else None)
+
+
+def _refusal(said: str) -> Verdict:
+    finding = Finding(gate="review", outcome="fail", reason="review_rejected", evidence=said)
+    return Verdict(findings=(finding,))
+
+
+def _answer(task: TaskState, text: str) -> JsonValue:
+    try:
+        value: JsonValue = json.loads(text)
+    except (ValueError, RecursionError):
+        value = text
+    schema = task.question.answer_schema if task.question else None
+    faults = list(payload_faults(value, schema)) if schema is not None else []
+    if faults:
+        msg = "the answer is not what was asked for: " + "; ".join(map(str, faults))
+        raise ContractError(msg)
+    return value
+
+
+def _paths(paths: tuple[str, ...]) -> tuple[str, ...]:
+    faults = [fault for fault in map(fault_of, paths) if fault]
+    if faults:
+        raise ContractError("; ".join(faults))
+    try:
+        return _PATHS.validate_python(paths)
+    except ValidationError as error:
+        msg = f"a path of {paths!r} is empty or too long"
+        raise ContractError(msg) from error
+
+
+def _show(door: Door, run_id: RunId, task_id: TaskId) -> int:
+    ending = ending_of(door.desk, run_id, task_id)
+    task = ending.task
+    diff = exhibit(door.desk, task, "diff")
+    transcript = exhibit(door.desk, task, "transcript")
+    told: Json = {
+        **ending.as_json(),
+        "standing": task.status.value,
+        "returned": [verdict.model_dump(mode="json") for verdict in task.returned],
+        "diff": diff,
+        "transcript": transcript,
+        "next": list(_choices(ending)),
+    }
+    door.speech.answer(told, _lines(ending, diff, transcript))
+    return Exit.DONE
+
+
+def _lines(ending: Ending, diff: str, transcript: str) -> Iterator[str]:
+    name = named(ending.run_id, ending.task.manifest.task_id)
+    yield from lines_of(ending.run_id, ending.task, ending.trace_id)
+    head = diff.splitlines()
+    if head:
+        yield ""
+        yield from head[:_DIFF]
+        yield from _more(len(head) - _DIFF, f"agent-run show {name} --diff")
+    tail = transcript.splitlines()
+    if tail:
+        yield ""
+        yield from _more(len(tail) - _TAIL, f"agent-run show {name} --transcript")
+        yield from tail[-_TAIL:]
+    yield ""
+    yield from (f"next        {choice}" for choice in _choices(ending))
+
+
+def _more(count: int, command: str) -> Iterator[str]:
+    if count > 0:
+        yield f"... {count} lines more; {command} shows them all"
+
+
+def _choices(ending: Ending) -> Iterator[str]:
+    task = ending.task
+    begin = f"agent-run review {named(ending.run_id, task.manifest.task_id)}"
+    match task.status:
+        case Status.ASKED if task.question and task.question.wider_scope:
+            yield begin + "".join(f" --widen '{path}'" for path in task.question.wider_scope)
+            yield f"{begin} --answer TEXT"
+        case Status.ASKED:
+            yield f"{begin} --answer TEXT"
+        case Status.ESCALATED | Status.SUBMITTED:
+            if task.record is not None:
+                yield f"{begin} --approve"
+            yield f"{begin} --reject REASON [--again]"
+            yield f"{begin} --ask TEXT"
+            if task.status is Status.ESCALATED:
+                yield f"{begin} --answer TEXT"
+        case Status.WAITING if not task.approved:
+            yield f"{begin} --approve"
+        case status if status not in SETTLED:
+            yield f"nothing to decide: it is {status}"
+        case _:
+            yield "nothing to decide: it is settled"
