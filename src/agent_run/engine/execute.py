@@ -1,15 +1,13 @@
 """From a posted task to its end: claim, attempt, judge, and again while attempts are left."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final, TypeVar
-
-import anyio
 
 from agent_run.contract.base import RunId, TaskId, format_duration
 from agent_run.contract.claim import ClaimCheck
 from agent_run.desk.counter import claim_check
+from agent_run.engine.aside import aside
+from agent_run.engine.folders import sweep
 from agent_run.engine.judge import judge
 from agent_run.engine.site import Site
 from agent_run.engine.telling import Told
@@ -18,10 +16,6 @@ from agent_run.errors import StaleClaim
 from agent_run.ledger.commands import Claim
 from agent_run.ledger.state import RunState, Status
 from agent_run.ports.executor import Executor
-
-ResultT = TypeVar("ResultT")
-
-_GOES_ON: Final = frozenset({Status.READY, Status.SUBMITTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +37,8 @@ async def execute(site: Site, run_id: RunId, task_id: TaskId, order: Ordered) ->
         Unfit: The executor cannot work on this machine.
     """
     done = 0
-    state = await _aside(lambda: site.desk.run(run_id))
+    await aside(lambda: tidy(site))
+    state = await aside(lambda: site.desk.run(run_id))
     while True:
         task = state.tasks[task_id]
         if task.status is Status.SUBMITTED:
@@ -53,7 +48,7 @@ async def execute(site: Site, run_id: RunId, task_id: TaskId, order: Ordered) ->
             return state
         check = await claim(site, run_id, task_id, order)
         if check is None:
-            return await _aside(lambda: site.desk.run(run_id))
+            return await aside(lambda: site.desk.run(run_id))
         done += 1
         try:
             state = await attempt(site, check, order.executor)
@@ -67,7 +62,7 @@ async def claim(
 ) -> ClaimCheck | None:
     """Take the claim check; None if asking for it ended the task instead."""
     command = Claim(task_id=task_id, owner=order.owner, ttl=order.ttl)
-    state = await _aside(lambda: site.desk.handle(run_id, command))
+    state = await aside(lambda: site.desk.handle(run_id, command))
     task = state.tasks[task_id]
     if task.status is not Status.CLAIMED:
         site.tell(Told("claim", f"task={task_id} {task.status}: {task.note}"))
@@ -79,9 +74,13 @@ async def claim(
     return check
 
 
+def tidy(site: Site) -> None:
+    """Remove what workers and judges that died have left behind; never what is in use."""
+    for kind in ("jobs", "rooms"):
+        sweep(site.folder / kind, site.remove)
+    if site.workspace is not None:
+        site.workspace.sweep()
+
+
 def _enough(order: Ordered, done: int) -> bool:
     return order.attempts is not None and done >= order.attempts
-
-
-async def _aside(work: Callable[[], ResultT]) -> ResultT:
-    return await anyio.to_thread.run_sync(work)

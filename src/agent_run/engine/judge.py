@@ -4,20 +4,23 @@ Only what was collected once is judged. When every gate passes, the very tree th
 becomes one commit, and only then is the task accepted.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from pathlib import Path
+from typing import Any, Final
 
 import anyio
 from pydantic import JsonValue
 
 from agent_run.contract.base import RunId, TaskId
 from agent_run.contract.verdict import Finding, Verdict
+from agent_run.engine.aside import aside, within
+from agent_run.engine.basing import checkout_name, recorded_base
+from agent_run.engine.folders import held_folder
 from agent_run.engine.handing import handing
 from agent_run.engine.rooms import CleanRooms
 from agent_run.engine.site import Site
 from agent_run.engine.telling import Told
-from agent_run.engine.worker import recorded_base
 from agent_run.errors import AgentRunError, TransitionError
 from agent_run.ledger.commands import Decide, Judge
 from agent_run.ledger.events import TaskAccepted
@@ -25,8 +28,6 @@ from agent_run.ledger.rules import decide
 from agent_run.ledger.state import SETTLED, RunState, Status, TaskState
 from agent_run.ports.gate import Case, Gate
 from agent_run.ports.workspace import Base, Candidate, Result, Stamp
-
-ResultT = TypeVar("ResultT")
 
 JUDGE: Final = "judge"
 _NO_GATE: Final = Finding(
@@ -51,22 +52,22 @@ async def judge(site: Site, run_id: RunId, task_id: TaskId) -> RunState:
     Raises:
         TransitionError: Nothing waits for a verdict.
     """
-    run = await _aside(lambda: site.desk.run(run_id))
+    run = await aside(lambda: site.desk.run(run_id))
     task = run.tasks.get(task_id)
     if task is None or task.status is not Status.SUBMITTED or task.record is None:
         standing = task.status if task else "unknown"
         msg = f"task {task_id!r} is {standing}, expected it to be submitted"
         raise TransitionError(msg)
-    exhibit = await _aside(lambda: _exhibit(site, run_id, task))
+    exhibit = await aside(lambda: _exhibit(site, run_id, task))
     verdict = await _verdict(site, run_id, task, exhibit)
     command = Judge(task_id=task_id, actor=JUDGE, verdict=verdict, claim=task.claim)
     if _would_be_accepted(run, command):
         command = replace(
-            command, **await _aside(lambda: _gains(site, run_id, run, task_id, exhibit))
+            command, **await aside(lambda: _gains(site, run_id, run, task_id, exhibit))
         )
-    state = await _aside(lambda: site.desk.handle(run_id, command))
+    state = await aside(lambda: site.desk.handle(run_id, command))
     _tell_verdict(site, state.tasks[task_id], verdict)
-    await _aside(lambda: let_go(site, state.tasks[task_id], task.claim))
+    await aside(lambda: let_go(site, run_id, state.tasks[task_id], task.claim))
     return state
 
 
@@ -74,16 +75,16 @@ async def approve(
     site: Site, run_id: RunId, task_id: TaskId, *, actor: str, verdict: Verdict
 ) -> RunState:
     """Accept, as a person, what the gates left to a person; the result becomes a commit."""
-    run = await _aside(lambda: site.desk.run(run_id))
+    run = await aside(lambda: site.desk.run(run_id))
     command = Decide(task_id=task_id, actor=actor, verdict=verdict)
     decide(run, command, now=site.clock())  # refuse before anything is promoted
     task = run.tasks[task_id]
-    exhibit = await _aside(lambda: _exhibit(site, run_id, task))
+    exhibit = await aside(lambda: _exhibit(site, run_id, task))
     command = replace(
-        command, **await _aside(lambda: _gains(site, run_id, run, task_id, exhibit))
+        command, **await aside(lambda: _gains(site, run_id, run, task_id, exhibit))
     )
-    state = await _aside(lambda: site.desk.handle(run_id, command))
-    await _aside(lambda: let_go(site, state.tasks[task_id], task.claim))
+    state = await aside(lambda: site.desk.handle(run_id, command))
+    await aside(lambda: let_go(site, run_id, state.tasks[task_id], task.claim))
     return state
 
 
@@ -104,13 +105,13 @@ def _gains(
     return gains
 
 
-def let_go(site: Site, task: TaskState, claim: int | None) -> None:
+def let_go(site: Site, run_id: RunId, task: TaskState, claim: int | None) -> None:
     """Give the files of a judged claim up, unless a verdict on them is still to come."""
     if site.workspace is None or task.status in {Status.SUBMITTED, Status.ESCALATED}:
         return
-    task_id = task.manifest.task_id
-    if claim is not None and site.workspace.candidate(task_id, claim) is not None:
-        site.workspace.discard(site.workspace.reopen(task_id, claim))
+    name = checkout_name(run_id, task.manifest.task_id)
+    if claim is not None and site.workspace.candidate(name, claim) is not None:
+        site.workspace.discard(site.workspace.reopen(name, claim))
     if task.status in SETTLED:  # to remove files between attempts would slow the next one
         site.workspace.sweep()
 
@@ -121,32 +122,38 @@ def rollback_note(task_id: TaskId) -> str:
 
 
 async def _verdict(site: Site, run_id: RunId, task: TaskState, exhibit: _Exhibit) -> Verdict:
-    rooms = None
-    folder = site.folder / "rooms" / f"{run_id}-{task.claim}"
-    if exhibit.base and exhibit.candidate and site.workspace:
-        rooms = CleanRooms(
-            workspace=site.workspace,
-            fence=site.fence,
-            base=exhibit.base,
-            candidate=exhibit.candidate,
-            folder=folder,
-            remove=site.remove,
-            env=site.env,
-            readable=site.readable,
-            limits=site.limits,
-        )
     observed = task.observed if isinstance(task.observed, dict) else {}
     case = Case(
         manifest=task.manifest,
         record=task.record,  # type: ignore[arg-type]  # `judge` has looked
         observed=observed,
         candidate=exhibit.candidate,
-        rooms=rooms,
+        rooms=None,
         cache=site.cache,
     )
-    findings = await _asked(site, case)
+    folder = site.folder / "rooms" / f"{run_id}-{task.claim}"
+    async with within(held_folder(folder, site.remove)):
+        rooms = _rooms(site, folder, exhibit)
+        findings = await _asked(site, replace(case, rooms=rooms))
     tree = exhibit.candidate.tree if exhibit.candidate else None
     return Verdict(findings=findings or (_NO_GATE,), tree=tree)
+
+
+def _rooms(site: Site, folder: Path, exhibit: _Exhibit) -> CleanRooms | None:
+    if exhibit.base is None or exhibit.candidate is None or site.workspace is None:
+        return None
+    return CleanRooms(
+        workspace=site.workspace,
+        fence=site.fence,
+        base=exhibit.base,
+        candidate=exhibit.candidate,
+        folder=folder,
+        remove=site.remove,
+        env=site.env,
+        readable=site.readable,
+        limits=site.limits,
+        environment=site.environment,
+    )
 
 
 async def _asked(site: Site, case: Case) -> tuple[Finding, ...]:
@@ -156,7 +163,7 @@ async def _asked(site: Site, case: Case) -> tuple[Finding, ...]:
     async def ask(gate: Gate) -> None:
         try:
             answers[gate.name] = await gate.check(case)
-        except AgentRunError as error:
+        except (AgentRunError, OSError, ExceptionGroup) as error:
             # A gate that cannot work says nothing about the work.
             answers[gate.name] = (_broken(gate, error),)
         for finding in answers[gate.name]:
@@ -168,18 +175,34 @@ async def _asked(site: Site, case: Case) -> tuple[Finding, ...]:
     return tuple(finding for gate in site.gates for finding in answers[gate.name])
 
 
-def _broken(gate: Gate, error: AgentRunError) -> Finding:
-    return Finding(
-        gate=gate.name, outcome="inconclusive", reason="no_evidence", evidence=str(error)
-    )
+def _broken(gate: Gate, error: Exception) -> Finding:
+    """Return that the gate itself failed; a fault in its code is not taken for an answer."""
+    if isinstance(error, ExceptionGroup):
+        ours, others = error.split((AgentRunError, OSError))
+        if ours is None or others is not None:
+            raise error
+        told = "; ".join(map(str, _leaves(ours)))
+    else:
+        told = str(error)
+    return Finding(gate=gate.name, outcome="inconclusive", reason="no_evidence", evidence=told)
+
+
+def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:
+    for error in group.exceptions:
+        if isinstance(error, ExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error
 
 
 def _exhibit(site: Site, run_id: RunId, task: TaskState) -> _Exhibit:
     base = recorded_base(site, run_id, task.manifest.task_id)
     if base is None or site.workspace is None:
         return _Exhibit(None, None)
-    candidate = site.workspace.candidate(task.manifest.task_id, task.claim or 0)
-    if candidate is None and task.observed and _tree_of(task.observed):
+    name = checkout_name(run_id, task.manifest.task_id)
+    candidate = site.workspace.candidate(name, task.claim or 0)
+    tree = _tree_of(task.observed)
+    if tree and (candidate is None or candidate.tree != tree):
         named = f"claim {task.claim} on {task.manifest.task_id!r}"
         msg = f"the result of {named} is not on this machine"
         raise TransitionError(msg)
@@ -245,7 +268,3 @@ def _outcome(task: TaskState) -> str:
             return "undecided"
         case status:
             return str(status)
-
-
-async def _aside(work: Callable[[], ResultT]) -> ResultT:
-    return await anyio.to_thread.run_sync(work)

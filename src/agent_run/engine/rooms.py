@@ -1,8 +1,9 @@
 """Clean rooms: each command gets a fresh copy of a trusted tree, and a fence of its own."""
 
 import os
+import stat
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +31,8 @@ class CleanRooms:
     env: Mapping[str, str] = field(default_factory=dict)
     readable: tuple[Path, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    environment: str = ""
+    """What findings of these rooms depend on besides the tree: the tools in them."""
     at_once: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(2))
     _number: int = 0
 
@@ -50,7 +53,7 @@ class CleanRooms:
 
     async def _run_in(self, place: Path, errand: Errand) -> Done:
         reports = place / "reports"
-        await anyio.to_thread.run_sync(lambda: reports.mkdir(parents=True))
+        await anyio.to_thread.run_sync(_furnish, reports, errand)
         candidate = self.candidate if errand.which == "result" else None
         root = await anyio.to_thread.run_sync(
             lambda: self.workspace.materialize(
@@ -64,31 +67,36 @@ class CleanRooms:
             env=env,
             writable=(place / "tree", reports),
             readable=(*self.readable, *errand.readable),
-            limits=_within(self.limits, errand.timeout_sec),
+            limits=replace(self.limits, wall_sec=errand.timeout_sec),
         )
         finished = await self.fence.run(launch)
         found = await anyio.to_thread.run_sync(_left, reports, errand.reports)
         return Done(finished, found)
 
 
+def _furnish(reports: Path, errand: Errand) -> None:
+    reports.mkdir(parents=True)
+    for name, content in errand.papers.items():
+        (reports / name).write_bytes(content)
+
+
 def _left(reports: Path, names: tuple[str, ...]) -> dict[str, bytes]:
+    """Return the regular files among `names`; whatever else lies there is no report."""
     found: dict[str, bytes] = {}
     for name in names:
         try:
             handle = os.open(reports / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
             continue  # no report is an answer of its own: the gate says what it misses
-        with os.fdopen(handle, "rb") as file:
-            found[name] = file.read(_LARGEST_REPORT)
+        try:
+            status = os.fstat(handle)
+            if stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST_REPORT:
+                found[name] = _whole(handle)
+        finally:
+            os.close(handle)
     return found
 
 
-def _within(limits: Limits, seconds: float) -> Limits:
-    return Limits(
-        wall_sec=seconds,
-        cpu_sec=limits.cpu_sec,
-        memory_mb=limits.memory_mb,
-        processes=limits.processes,
-        disk_mb=limits.disk_mb,
-        output_bytes=limits.output_bytes,
-    )
+def _whole(handle: int) -> bytes:
+    with os.fdopen(os.dup(handle), "rb") as file:
+        return file.read(_LARGEST_REPORT)

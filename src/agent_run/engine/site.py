@@ -32,6 +32,8 @@ class Site:
     """Search path and language: what every command of the judge gets, and nothing else."""
     readable: tuple[Path, ...] = ()
     """The tools on that search path."""
+    environment: str = ""
+    """Says which tools those are; another word when one of them is replaced."""
     limits: Limits = field(default_factory=Limits)
     dirty: Dirty = "refuse"
     tell: Listener = to_nobody

@@ -47,6 +47,8 @@ class CodingAgent:
     readable: tuple[Path, ...] = ()
     network: Network | None = None
     """What the tool may reach. `None` is what its preset asks for."""
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """Limits of its own, by their names in `Limits`; they replace those of the job."""
     wants_workspace: bool = True
 
     async def run(self, job: Job) -> Work:
@@ -95,10 +97,10 @@ class CodingAgent:
             argv=invocation.argv,
             cwd=invocation.cwd,
             env={**self.env, **papers.env, **invocation.env, **secrets},
-            writable=(invocation.cwd, *papers.writable),
+            writable=(job.tree or invocation.cwd, *papers.writable),
             readable=(*self.readable, *papers.readable, *invocation.readable),
             network="allow" if job.network == "allow" else network,
-            limits=job.limits,
+            limits=replace(job.limits, **self.limits),
         )
 
 

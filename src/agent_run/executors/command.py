@@ -1,7 +1,7 @@
 """Any command as an executor: it works in its workspace, inside the fence, and answers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import anyio
@@ -23,6 +23,8 @@ class CommandExecutor:
     readable: tuple[Path, ...] = ()
     network: Network | None = None
     """What the command needs itself. `None` leaves it to the manifest."""
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """Limits of its own, by their names in `Limits`; they replace those of the job."""
     wants_workspace: bool = True
 
     async def run(self, job: Job) -> Work:
@@ -35,10 +37,10 @@ class CommandExecutor:
             argv=("/bin/sh", "-c", self.command),
             cwd=job.workspace,
             env={**self.env, **papers.env},
-            writable=(job.workspace, *papers.writable),
+            writable=(job.tree or job.workspace, *papers.writable),
             readable=(*self.readable, *papers.readable),
             network=self.network if self.network is not None else job.network,
-            limits=job.limits,
+            limits=replace(job.limits, **self.limits),
         )
         finished = await job.fence.run(launch)
         record, invalid = await anyio.to_thread.run_sync(record_of, papers, finished.stdout)

@@ -24,8 +24,11 @@ class RecordGate:
         )
         if found:
             return found
-        built = case.record.observed_only
-        said = "built from what was observed" if built else "agrees with what was observed"
+        said = "agrees with what was observed"
+        if case.record.observed_only:
+            said = "built from what was observed"
+        elif case.record.commands_run and case.observed.get("commands_run") is None:
+            said += "; which commands were run was not"
         return (Finding(gate=self.name, outcome="pass", reason="verified", evidence=said),)
 
 

@@ -17,12 +17,14 @@ class Job:
 
     brief: Brief
     workspace: Path | None
-    """The throwaway copy to work in. `None` for work that touches no files."""
+    """Where to work in a throwaway copy. `None` for work that touches no files."""
     folder: Path
     """A private folder beside the workspace for brief, manifest, record and home."""
     fence: Fence
     limits: Limits = field(default_factory=Limits)
     network: Network = "deny"
+    tree: Path | None = None
+    """The whole copy. It is more than `workspace` where the project lies in a larger one."""
     tell: Callable[[str, str], None] = lambda _topic, _text: None
     """Called with a topic and a line for people, as things happen."""
 

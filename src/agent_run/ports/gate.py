@@ -28,6 +28,8 @@ class Errand:
     readable: tuple[Path, ...] = ()
     reports: tuple[str, ...] = ()
     """Names of files the command may leave in the folder `$AGENT_RUN_REPORTS`."""
+    papers: Mapping[str, bytes] = field(default_factory=dict)
+    """Files that lie in that folder when the command starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,11 @@ class Done:
 
 class Rooms(Protocol):
     """Fresh rooms, made from trusted trees, in which nothing the executor left can wait."""
+
+    @property
+    def environment(self) -> str:
+        """What else a command's answer depends on: another word for other tools."""
+        ...
 
     async def run(self, errand: Errand) -> Done:
         """Run one command in a room of its own, inside the fence, and tear the room down."""

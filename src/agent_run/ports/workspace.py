@@ -154,6 +154,14 @@ class Workspace(Protocol):
         """
         ...
 
+    def base_at(self, results: tuple[str, ...]) -> Base:
+        """Return as a base the one of these commits that contains all the others.
+
+        Raises:
+            WorkspaceError: none of them does, or one is not in this project.
+        """
+        ...
+
     def prepare(
         self, base: Base, *, task_id: str, claim: int, lease: Lease = "process"
     ) -> Checkout:

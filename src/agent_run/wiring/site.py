@@ -42,6 +42,7 @@ GATES: Final[tuple[Gate, ...]] = (
 DEFAULT_PROCESSES: Final = 512
 DEFAULT_DISK_MB: Final = 4_096
 DEFAULT_MEMORY_MB: Final = 8_192
+_OWN_LIMITS: Final = ("memory_mb", "cpu_sec", "processes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ def open_site(desk: Desk, settings: Settings, wanted: Wanted | None = None) -> S
         remove=remove_tree,
         env=tools.env,
         readable=tools.readable,
+        environment=tools.fingerprint(),
         limits=Limits(
             memory_mb=DEFAULT_MEMORY_MB,
             processes=DEFAULT_PROCESSES,
@@ -117,7 +119,9 @@ def _built(
     env = {**tools.env, **_passed_on(configured)}
     readable = (*tools.readable, *(settings.root / place for place in configured.readable))
     if configured.command is not None:
-        return CommandExecutor(name, configured.command, env, readable, configured.network)
+        return CommandExecutor(
+            name, configured.command, env, readable, configured.network, _limits(configured)
+        )
     if configured.function is not None:
         return _function(name, configured.function)
     if configured.preset is None:
@@ -137,7 +141,13 @@ def _built(
         secret=os.environ.get,
         readable=readable,
         network=configured.network,
+        limits=_limits(configured),
     )
+
+
+def _limits(configured: ExecutorSettings) -> Mapping[str, int]:
+    named = {name: getattr(configured, name) for name in _OWN_LIMITS}
+    return {name: limit for name, limit in named.items() if limit is not None}
 
 
 def _finder(program: str, path: str) -> Callable[[], Program]:

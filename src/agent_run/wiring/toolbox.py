@@ -1,10 +1,13 @@
 """The tools of the user's search path, and what a fence must grant so that they run.
 
 Only the search path and the language are taken over from the user's environment; everything
-else an executor or a gate sees is named in the configuration.
+else an executor or a gate sees is named in the configuration. Of a folder such as `~/.local`
+only programs and their libraries are granted, never the rest, where people keep secrets.
 """
 
+import hashlib
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +15,9 @@ from typing import Final
 
 _KEPT: Final = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
 _SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib")
+_OF_A_PREFIX: Final = ("lib", "lib64", "libexec", "include")
+"""What programs in `prefix/bin` need of their prefix."""
+_PYTHONS: Final = ("python3", "python")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +27,16 @@ class Toolbox:
     path: str
     env: Mapping[str, str]
     readable: tuple[Path, ...]
+
+    def fingerprint(self) -> str:
+        """Return a word for these tools, another one when one is replaced or installed."""
+        digest = hashlib.sha256()
+        for name, value in sorted(self.env.items()):
+            digest.update(f"{name}={value}\n".encode())
+        for folder in map(Path, self.path.split(os.pathsep)):
+            for place in (folder, *_interpreters(folder), *_packages(folder)):
+                digest.update(_stamp(place).encode())
+        return digest.hexdigest()
 
 
 def toolbox(environ: Mapping[str, str], *, root: Path) -> Toolbox:
@@ -34,7 +50,8 @@ def toolbox(environ: Mapping[str, str], *, root: Path) -> Toolbox:
     env["PATH"] = os.pathsep.join(map(str, folders))
     env["PYTHONDONTWRITEBYTECODE"] = "1"
     env["PYTHONNOUSERSITE"] = "1"
-    readable = dict.fromkeys(place for folder in folders for place in _behind(folder))
+    places = (place for folder in folders for place in _behind(folder))
+    readable = dict.fromkeys(place for place in places if not _too_much(place, environ, root))
     return Toolbox(env["PATH"], env, tuple(readable))
 
 
@@ -52,14 +69,58 @@ def _behind(folder: Path) -> Iterator[Path]:
     """Yield what must be readable so that the programs in `folder` run."""
     if _of_system(folder):
         return
+    yield from _of_prefix(folder)
+    for program in _linked(folder):
+        if not _of_system(program):
+            yield program
+            yield from _of_prefix(program.parent)
+
+
+def _of_prefix(folder: Path) -> Iterator[Path]:
     prefix = folder.parent
-    yield prefix if _is_environment(prefix) or (prefix / "lib").is_dir() else folder
-    for name in ("python3", "python"):
-        program = folder / name
-        if program.exists():
-            real = program.resolve()
-            if not _of_system(real):
-                yield real.parent.parent
+    if _is_environment(prefix):
+        yield prefix
+        return
+    yield folder
+    if folder.name == "bin":
+        yield from (prefix / name for name in _OF_A_PREFIX if (prefix / name).is_dir())
+
+
+def _linked(folder: Path) -> Iterator[Path]:
+    """Yield where the links in `folder` lead, as those of tools that have their own home."""
+    with os.scandir(folder) as entries:
+        links = [entry.path for entry in entries if entry.is_symlink()]
+    for link in sorted(links):
+        target = Path(link).resolve()
+        if target.is_file() and target.parent != folder:
+            yield target
+
+
+def _interpreters(folder: Path) -> Iterator[Path]:
+    for name in _PYTHONS:
+        if (folder / name).exists():
+            yield (folder / name).resolve()
+
+
+def _packages(folder: Path) -> Iterator[Path]:
+    """Yield the folders that change when a package is installed beside these programs."""
+    return (folder.parent / "lib").glob("python3*/site-packages")
+
+
+def _stamp(place: Path) -> str:
+    try:
+        status = place.stat()
+    except OSError:
+        return f"{place} is not there\n"
+    size = status.st_size if stat.S_ISREG(status.st_mode) else 0
+    return f"{place} {status.st_mtime_ns} {size}\n"
+
+
+def _too_much(place: Path, environ: Mapping[str, str], root: Path) -> bool:
+    """Say whether granting `place` would show the user's home or the project itself."""
+    home = environ.get("HOME", "")
+    kept = (root, *((Path(home),) if home else ()))
+    return any(one.is_relative_to(place) for one in kept)
 
 
 def _is_environment(prefix: Path) -> bool:

@@ -5,7 +5,7 @@ Before that moment the user's repository has none of its objects.
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -56,6 +56,30 @@ def read(git: Git, name: str) -> Commit | None:
     if code:
         return None
     return parsed(out.decode().strip(), git.run("cat-file", "commit", out.decode().strip()))
+
+
+def newest(git: Git, names: Sequence[str]) -> str:
+    """Return the one of the commits `names` that contains all the others.
+
+    Raises:
+        WorkspaceError: none of them does, or one is not there.
+    """
+    found = tuple(dict.fromkeys(names))
+    for name in found:
+        if read(git, name) is None:
+            msg = f"commit {name!r} is not in this project"
+            raise WorkspaceError(msg)
+    for one in found:
+        others = (other for other in found if other != one)
+        if all(_contains(git, one, other) for other in others):
+            return one
+    shown = ", ".join(name[:12] for name in found)
+    msg = f"none of the results {shown} contains the others; join them on one branch first"
+    raise WorkspaceError(msg)
+
+
+def _contains(git: Git, one: str, other: str) -> bool:
+    return git.attempt("merge-base", "--is-ancestor", other, one)[0] == 0
 
 
 def parsed(oid: str, text: bytes) -> Commit:

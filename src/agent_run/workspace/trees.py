@@ -59,6 +59,14 @@ class Trees:
         """Return the state that new work starts from."""
         return self.source.base(self.root, self.prefix, dirty)
 
+    def base_at(self, results: tuple[str, ...]) -> Base:
+        """Return as a base the one of these commits that contains all the others."""
+        git = self.source.git
+        commit = commits.newest(git, results)
+        self.store.ensure(commit, git)
+        tree = self.store.git(commit).line("rev-parse", "--verify", f"{commit}^{{tree}}")
+        return Base(commit, tree, self.root, self.prefix)
+
     def prepare(
         self, base: Base, *, task_id: str, claim: int, lease: Lease = "process"
     ) -> Checkout:
