@@ -9,16 +9,18 @@ Usage: handoff [--count N] [--folder DIR] [--postgres URL]
 import argparse
 import sqlite3
 import tempfile
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
+import anyio
+
 from agent_run.contract.manifest import Manifest
 from agent_run.contract.record import Record
 from agent_run.contract.verdict import Finding, Verdict
 from agent_run.desk import Desk
+from agent_run.desk.together import Together
 from agent_run.ledger.commands import Claim, Judge, Post, Submit
 from agent_run.wiring import open_desk
 from benchmarks.telling import tell
@@ -122,23 +124,35 @@ def measured(do: Callable[[str], None], count: int, prefix: str) -> tuple[float,
     return (process_time() - cpu) / count * 1e3, (perf_counter() - wall) / count * 1e3
 
 
+async def ours_together(desk: Together, name: str) -> None:
+    manifest = Manifest(task_id=name, objective=BODY)
+    await desk.handle(name, Post(actor="planner", manifest=manifest))
+    state = await desk.handle(name, Claim(task_id=name, owner="worker"))
+    claim, record = state.tasks[name].claim or 0, Record(notes=BODY)
+    await desk.handle(name, Submit(task_id=name, actor="worker", claim=claim, record=record))
+    await desk.handle(name, Judge(task_id=name, actor="judge", verdict=PASSED))
+
+
 def measured_together(
-    do: Callable[[str], None], count: int, prefix: str, threads: int = 64
+    desk: Desk, count: int, prefix: str, in_flight: int = 64
 ) -> tuple[float, float]:
-    """Return the same for handoffs of which `threads` are in flight at once."""
-    each = max(1, count // threads)
+    """Return the same for handoffs of which `in_flight` are under way at once."""
+    each = max(1, count // in_flight)
 
-    def work(thread: int) -> None:
-        for number in range(each):
-            do(f"{prefix}-{thread}-{number}")
+    async def all_of_them() -> None:
+        shared = Together(desk)
 
-    workers = [threading.Thread(target=work, args=(thread,)) for thread in range(threads)]
+        async def work(worker: int) -> None:
+            for number in range(each):
+                await ours_together(shared, f"{prefix}-{worker}-{number}")
+
+        async with anyio.create_task_group() as group:
+            for worker in range(in_flight):
+                group.start_soon(work, worker)
+
     cpu, wall = process_time(), perf_counter()
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    done = each * threads
+    anyio.run(all_of_them)
+    done = each * in_flight
     return (process_time() - cpu) / done * 1e3, (perf_counter() - wall) / done * 1e3
 
 
@@ -151,7 +165,7 @@ def on_sqlite(folder: Path, count: int) -> list[dict[str, object]]:
     desk = open_desk(f"sqlite:////{str(folder / 'ours.db').lstrip('/')}")
     raw = measured(lambda name: raw_sqlite(db, name), count, "raw")
     alone = measured(lambda name: ours(desk, name), count, "alone")
-    many = measured_together(lambda name: ours(desk, name), count, "many")
+    many = measured_together(desk, count, "many")
     desk.close()
     db.close()
     return [
@@ -172,7 +186,7 @@ def on_postgres(url: str, count: int) -> list[dict[str, object]]:
         db.execute("DROP TABLE tasks")
     desk = open_desk(url)
     alone = measured(lambda name: ours(desk, name), count, "alone")
-    many = measured_together(lambda name: ours(desk, name), count, "many")
+    many = measured_together(desk, count, "many")
     desk.close()
     return [
         _row("postgres", "raw psycopg", raw, raw),
