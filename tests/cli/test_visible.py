@@ -54,32 +54,33 @@ def _has_control(text: str) -> bool:
     return any(not char.isprintable() and char != "\n" for char in text)
 
 
-def _put_on_the_ledger(start: Ask) -> None:
+def _put_on_the_ledger(ask: Ask) -> None:
     # A record from a stranger holds no control characters, the reader saw to that; the
     # command line of a stranger's script may.
-    start("post", "repo-142.yaml")
-    start("claim", "repo-142", "--owner", HOSTILE)
-    start(
-        "release", "repo-142", "--claim", "2", "--reason", f"{HOSTILE}\nagent-run: all is well"
-    )
-    start("claim", "repo-142", "--owner", HOSTILE)
+    ask("post", "repo-142.yaml")
+    ask("claim", "repo-142", "--owner", HOSTILE)
+    ask("release", "repo-142", "--claim", "2", "--reason", f"{HOSTILE}\nagent-run: all is well")
+    ask("claim", "repo-142", "--owner", HOSTILE)
 
 
-def test_hostile_text_is_escaped_for_people_and_intact_for_programs(start: Ask) -> None:
-    _put_on_the_ledger(start)
+def test_hostile_text_is_escaped_for_people_and_intact_for_programs(
+    ask: Ask, start: Ask
+) -> None:
+    _put_on_the_ledger(ask)
+    assert not _has_control(start("status").out)
 
     for arguments in (("status",), ("show", "repo-142"), ("ledger",), ("claim", "repo-142")):
-        answer = start(*arguments)
+        answer = ask(*arguments)
         assert not _has_control(answer.out + answer.err), arguments
-    told = start("status", "--json")
+    told = ask("status", "--json")
     assert json.loads(told.out)["tasks"][0]["owner"] == HOSTILE
     assert not _has_control(told.out)
-    pages = [json.loads(line) for line in start("ledger", "--jsonl").out.splitlines()]
+    pages = [json.loads(line) for line in ask("ledger", "--jsonl").out.splitlines()]
     assert pages[2]["event"]["reason"] == f"{HOSTILE}\nagent-run: all is well"
-    assert len(start("ledger").out.splitlines()) == 4
+    assert len(ask("ledger").out.splitlines()) == 4
 
 
-def test_hostile_names_and_documents_are_escaped_in_errors(start: Ask, folder: Path) -> None:
+def test_hostile_names_and_documents_are_escaped_in_errors(ask: Ask, folder: Path) -> None:
     (folder / "evil\x1b[31m.yaml").write_text('task_id: "a\\e[31m"\n"k\\u202e": 1\n')
 
     for arguments in (
@@ -92,14 +93,16 @@ def test_hostile_names_and_documents_are_escaped_in_errors(start: Ask, folder: P
         ("claim", "repo-142", "--ttl", "\x1b[31m"),
         ("status", "--store", "sqlite:///\x1b[31m/\u202e.db"),
     ):
-        answer = start(*arguments)
+        answer = ask(*arguments)
         assert not _has_control(answer.out + answer.err), arguments
         assert answer.code in {0, 2}
 
 
-def test_text_that_the_terminal_cannot_encode_stops_nothing(start: Ask, folder: Path) -> None:
+def test_text_that_the_terminal_cannot_encode_stops_nothing(
+    ask: Ask, start: Ask, folder: Path
+) -> None:
     (folder / "a.yaml").write_text("task_id: a\nobjective: Größe 漢字\n")
-    start("post", "a.yaml")
+    ask("post", "a.yaml")
 
     answer = start("show", "a", env={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
 
@@ -107,10 +110,10 @@ def test_text_that_the_terminal_cannot_encode_stops_nothing(start: Ask, folder: 
     assert "Gr\\xf6\\xdfe" in answer.out
 
 
-def test_bytes_that_are_no_text_are_refused(start: Ask) -> None:
-    start("post", "repo-142.yaml")
+def test_bytes_that_are_no_text_are_refused(ask: Ask) -> None:
+    ask("post", "repo-142.yaml")
 
-    answer = start("claim", "repo-142", "--owner", "a\udcff")
+    answer = ask("claim", "repo-142", "--owner", "a\udcff")
 
     assert answer.code == 2
     assert "UTF-8" in answer.err
