@@ -91,6 +91,26 @@ def test_config_tells_where_each_value_came_from(
     assert "AGENT_RUN_OWNER" in ask("config", "show", "--origin").out
 
 
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://ada:secret@host/db", "postgresql://ada:***@host/db"),
+        ("postgresql://ada:se:cr@et@host/db", "postgresql://ada:***@host/db"),
+        (
+            "postgresql://host/db?user=a&password=secret",
+            "postgresql://host/db?user=a&password=***",
+        ),
+        ("postgresql://ada@host/db", "postgresql://ada@host/db"),
+        ("sqlite:////tmp/a%20b.db", "sqlite:////tmp/a%20b.db"),
+    ],
+)
+def test_a_password_is_not_shown(ask: Ask, url: str, shown: str) -> None:
+    answer = ask("config", "show", "--json", "--store", url)
+
+    assert answer.json["settings"]["store"] == shown
+    assert "secret" not in ask("config", "show", "--store", url).out
+
+
 def test_settings_that_are_none_are_2_and_doctor_says_so(ask: Ask, folder: Path) -> None:
     (folder / "agent-run.toml").write_text('fence = "maybe"\n')
 

@@ -1,5 +1,8 @@
 """The work of `config show`: what is configured, and where each value came from."""
 
+import re
+from urllib.parse import urlsplit, urlunsplit
+
 from pydantic import JsonValue
 
 from agent_run.cli.exits import Exit
@@ -15,7 +18,7 @@ def show_settings(speech: Speech, *, origin: bool) -> int:
     found = configured(speech)
     told = dumped(found.settings)
     values = dict(told) if isinstance(told, dict) else {}
-    values["store"] = found.settings.store_url
+    values["store"] = without_password(found.settings.store_url)
     if not speech.verbose:
         for name in found.unknown:
             speech.tell(f"{name} is no setting of ours and was not read")
@@ -29,6 +32,19 @@ def show_settings(speech: Speech, *, origin: bool) -> int:
     ]
     speech.table(("KEY", "VALUE", "FROM") if origin else ("KEY", "VALUE"), rows)
     return Exit.DONE
+
+
+def without_password(url: str) -> str:
+    """Return the URL as it may be shown and pasted into a report."""
+    parts = urlsplit(url)
+    netloc = parts.netloc
+    if parts.password is not None:
+        login, _, host = netloc.rpartition("@")
+        netloc = f"{login.partition(':')[0]}:***@{host}"
+    query = re.sub(r"(?i)(password=)[^&]*", r"\1***", parts.query)
+    if (netloc, query) == (parts.netloc, parts.query):
+        return url
+    return urlunsplit(parts._replace(netloc=netloc, query=query))
 
 
 def _shown(value: JsonValue) -> str:
