@@ -85,10 +85,13 @@ class Reader(Protocol):
         ...
 
     def find(self, search: Search) -> list[TaskRow]:
-        """Return open tasks, most urgent first: priority, then order of posting.
+        """Return open tasks, most urgent first.
 
-        Inside `Store.exclusive`, the tasks found are locked for this writer until the end
-        of the transaction, and tasks that others have locked are passed over.
+        The ready come by priority, then by order of posting; those past their time come by
+        how long they are; the submitted by order of posting. Inside `Store.exclusive`, up
+        to 32 tasks found at once are locked for this writer until the end of the
+        transaction, and tasks that others have locked are passed over. The locks only
+        spread claimers over tasks: who owns a task is decided while its run is held.
         """
         ...
 

@@ -251,15 +251,11 @@ class SqliteStore:
             fcntl.flock(self._queue, fcntl.LOCK_UN)
 
     def _rows(self, sql: str, values: Sequence[object]) -> list[Any]:
-        with self._mutex, self._translated():
-            return self._db.execute(sql, values).fetchall()
-
-    @contextmanager
-    def _translated(self) -> Generator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise self.unusable(error) from error
+        with self._mutex:
+            try:
+                return self._db.execute(sql, values).fetchall()
+            except sqlite3.Error as error:
+                raise self.unusable(error) from error
 
     def unusable(self, error: sqlite3.Error) -> StoreError:
         """Return what to tell the user about an error of the database itself."""
