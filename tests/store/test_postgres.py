@@ -9,7 +9,7 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from agent_run.errors import StoreError
+from agent_run.errors import SequenceTaken, StoreError
 from agent_run.ledger.state import Status
 from agent_run.ports.store import Search, Wanted
 from agent_run.store import postgres_sql
@@ -256,6 +256,34 @@ def test_a_claimer_and_an_owner_of_the_same_task_do_not_wait_for_each_other(
         writer.hold("r")
 
         assert len(writer.read("r")) == 2
+
+
+def test_of_two_who_wait_for_each_other_one_is_sent_to_read_again(
+    store: PostgresStore, postgres_address: str
+) -> None:
+    told: list[SequenceTaken] = []
+    barrier = threading.Barrier(2)
+
+    def hold(mine: PostgresStore, *names: str) -> None:
+        try:
+            with mine.exclusive() as writer:
+                writer.hold(names[0])
+                barrier.wait(30)
+                writer.hold(names[1])
+        except SequenceTaken as error:
+            told.append(error)
+
+    with closing(PostgresStore(postgres_address)) as other:
+        threads = [
+            threading.Thread(target=hold, args=(store, "a", "b")),
+            threading.Thread(target=hold, args=(other, "b", "a")),
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    assert [str(error) for error in told] == ["another writer came first: deadlock detected"]
 
 
 def _write_while_thrown_out(store: PostgresStore, raw: psycopg.Connection) -> None:
