@@ -1,6 +1,7 @@
 """The desk on both stores: together, alone, idle, forgetful and under pressure."""
 
 import threading
+import time
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -62,6 +63,54 @@ def test_whatever_waits_is_committed_together(
     assert batches == [1, 32]
     assert len(store.tasks()) == 33
     assert list(desk.verify()) == []
+
+
+def test_those_who_come_back_wait_for_each_other(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, append = open_desk(store), store.append
+    working, turns = 8, 10
+    batches: list[int] = []
+
+    def patient(chapters: Sequence[Chapter]) -> None:
+        batches.append(len(chapters))
+        until = time.monotonic() + 30
+        while len(chapters) + len(desk._waiting) < working and time.monotonic() < until:
+            threading.Event().wait(0.001)
+        append(chapters)
+
+    def work(number: int) -> None:
+        nonlocal working
+        for turn in range(turns):
+            desk.handle(f"r{number}", post(f"t{turn}"))
+        working -= 1
+
+    monkeypatch.setattr(store, "append", patient)
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sum(batches) == 80
+    assert len(batches) <= 2 * turns + 2
+    assert list(desk.verify()) == []
+
+
+def test_an_interrupted_caller_leaves_nobody_waiting(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, append = open_desk(store), store.append
+
+    def interrupted(chapters: Sequence[Chapter]) -> None:
+        monkeypatch.setattr(store, "append", append)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(store, "append", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        desk.handle("r", post("t"))
+
+    assert desk.handle("r", post("t")).seq == 1
 
 
 def test_one_refusal_in_a_batch_hurts_nobody_else(store: Store) -> None:

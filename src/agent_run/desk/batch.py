@@ -1,5 +1,6 @@
 """One commit in the making: what was asked, what the rules answer, what is to be written."""
 
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,13 +21,24 @@ from agent_run.ports.store import Chapter, TaskRow
 class Ask:
     """One caller's wish, and the place where it finds its answer."""
 
-    __slots__ = ("_error", "_state", "commands", "run_id")
+    __slots__ = ("_error", "_sleep", "_state", "commands", "leads", "run_id")
 
     def __init__(self, run_id: RunId, commands: tuple[Command, ...]) -> None:
         self.run_id = run_id
         self.commands = commands
         self._state: RunState | None = None
         self._error: BaseException | None = None
+        self.leads = False
+        """Whether the caller was woken to commit for all, rather than by an answer."""
+        self._sleep = threading.Lock()
+        self._sleep.acquire()
+
+    def wait(self) -> None:
+        """Sleep until `wake`, which comes once."""
+        self._sleep.acquire()
+
+    def wake(self) -> None:
+        self._sleep.release()
 
     @property
     def answered(self) -> bool:

@@ -48,6 +48,9 @@ class Desk:
         self._new_trace = new_trace
         self._memory = Memory()
         self._waiting: deque[Ask] = deque()
+        self._door = threading.Lock()
+        self._led = False
+        """Whether somebody commits for all, or was told to do so next."""
         self._committing = threading.Lock()
 
     def handle(self, run_id: RunId, *commands: Command) -> RunState:
@@ -56,10 +59,13 @@ class Desk:
         Calls from several threads that arrive together share one transaction.
         """
         ask = Ask(run_id, commands)
-        self._waiting.append(ask)
-        with self._committing:
-            if not ask.answered:
-                self._commit([self._waiting.popleft() for _ in range(len(self._waiting))])
+        with self._door:
+            self._waiting.append(ask)
+            led, self._led = self._led, True
+        if led:
+            self._wait_in_line(ask)
+        if not ask.answered:
+            self._lead(ask)
         return ask.answer()
 
     def settle(self, asks: Sequence[Ask]) -> None:
@@ -178,6 +184,49 @@ class Desk:
     def close(self) -> None:
         """Let go of the store."""
         self.store.close()
+
+    def _wait_in_line(self, ask: Ask) -> None:
+        """Wait until the wish is answered, or until it is this caller's turn to lead."""
+        try:
+            ask.wait()
+        except BaseException:
+            # Interrupted: nobody may be left waiting for this caller to lead.
+            with self._door:
+                if ask in self._waiting:
+                    self._waiting.remove(ask)
+                leads = ask.leads
+            if leads and not ask.answered:
+                self._pass_on()
+            raise
+
+    def _lead(self, own: Ask) -> None:
+        """Commit whatever waits, and wake only those who have their answer.
+
+        If everybody had to take the lock to see whether they were answered, whoever came
+        back first would commit alone, and hardly two wishes would ever share a commit.
+        """
+        asks: list[Ask] = []
+        try:
+            with self._committing:
+                with self._door:
+                    asks += self._waiting
+                    self._waiting.clear()
+                self._commit(asks)
+        finally:
+            with self._door:
+                if own in self._waiting:
+                    self._waiting.remove(own)
+            self._pass_on()
+            for ask in asks:
+                if ask is not own:
+                    ask.wake()
+
+    def _pass_on(self) -> None:
+        with self._door:
+            self._led = bool(self._waiting)
+            if self._led:
+                self._waiting[0].leads = True
+                self._waiting[0].wake()
 
     def _commit(self, asks: Sequence[Ask]) -> None:
         try:
