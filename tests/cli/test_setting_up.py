@@ -1,4 +1,4 @@
-"""Around the work: init, doctor, config, schema, completion, demo."""
+"""Around the work: init, doctor, config, schema, completion."""
 
 import json
 from pathlib import Path
@@ -196,24 +196,3 @@ def test_each_shell_gets_its_script(ask: Ask, shell: str) -> None:
     assert answer.code == 0
     assert "_AGENT_RUN_COMPLETE" in answer.out
     assert ask("completion", shell, "--json").json["shell"] == shell
-
-
-def test_the_demo_tells_the_whole_story_and_every_time_the_same(ask: Ask, folder: Path) -> None:
-    before = sorted(folder.rglob("*"))
-
-    answer = ask("demo")
-
-    assert answer.code == 0
-    assert "[refused] executor-1 comes back with its work: claim 2" in answer.out
-    assert "-> accepted" in answer.out
-    assert answer.out == ask("demo").out
-    told = ask("demo", "--json").json
-    assert [page["kind"] for page in told["pages"]] == [
-        "task_posted",
-        "task_claimed",
-        "claim_expired",
-        "task_claimed",
-        "record_submitted",
-        "task_accepted",
-    ]
-    assert sorted(folder.rglob("*")) == before

@@ -20,12 +20,14 @@ DOCUMENTS = (
 )
 
 
-@works_in("agent_run.cli.demo:demo")
+@works_in("agent_run.cli.demo.story:demo")
+@click.option("--keep", is_flag=True, help="Keep the repository and its ledger to look at.")
 def demo() -> None:
-    """Walk one task from post to accepted.
+    """See six executors at one task, of which one can be trusted.
 
-    A claim is lost on the way, and the late owner's work is refused. Everything happens in a
-    temporary folder, without a key and without a network.
+    In a real repository of its own, each works on the same task: one wanders out of scope,
+    one edits the tests, one lies, one crashes, one comes too late, one does it well. Needs no
+    key and no network.
     """
 
 

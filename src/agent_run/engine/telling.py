@@ -5,7 +5,17 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Topic: TypeAlias = Literal[
-    "claim", "fence", "base", "edit", "refused", "test", "summary", "verify", "wait", "note"
+    "claim",
+    "fence",
+    "base",
+    "edit",
+    "refused",
+    "test",
+    "summary",
+    "verify",
+    "wait",
+    "note",
+    "demo",
 ]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Speech
@@ -26,23 +27,44 @@ class _Change:
     stamp: Stamp
 
 
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A change that came to a branch, or went from it."""
+
+    run_id: RunId
+    task_id: TaskId
+    done: Literal["applied", "rolled back"]
+    applied: Applied
+
+
 def apply(speech: Speech, *, task: str, dry_run: bool) -> int:
     """Bring the change to the current branch, and write down that it is there."""
     with opened(speech, writes=True, dry_run=dry_run) as door:
-        change = _accepted(door, task)
-        if change.task.applied:
-            speech.tell(f"the ledger says that it was applied before, as {change.task.applied}")
         if dry_run:
-            return _would(speech, change, "apply")
-        applied = change.workspace.apply(change.stamp)
-        note = NoteApplied(
-            task_id=change.task_id,
-            actor=door.settings.owner,
-            onto=applied.branch or "the folder",
-            commit=applied.commit,
-        )
-        _write(door, lambda: door.desk.handle(change.run_id, note), applied)
-    return _told(speech, change, applied, "applied")
+            return _would(speech, _accepted(door, task), "apply")
+        moved = applied(door, task)
+    return _told(speech, moved)
+
+
+def applied(door: Door, name: str) -> Moved:
+    """Bring the accepted change of a task to the current branch, and note it.
+
+    Raises:
+        ApplyRefused: It does not fit there; nothing was changed.
+        TransitionError: The task has no accepted change.
+    """
+    change = _accepted(door, name)
+    if change.task.applied:
+        door.speech.tell(f"it was applied before, as {change.task.applied[:12]}")
+    done = change.workspace.apply(change.stamp)
+    note = NoteApplied(
+        task_id=change.task_id,
+        actor=door.settings.owner,
+        onto=done.branch or "the folder",
+        commit=done.commit,
+    )
+    _write(door, lambda: door.desk.handle(change.run_id, note), done)
+    return Moved(change.run_id, change.task_id, "applied", done)
 
 
 def rollback(speech: Speech, *, task: str, dry_run: bool) -> int:
@@ -54,12 +76,23 @@ def rollback(speech: Speech, *, task: str, dry_run: bool) -> int:
             raise TransitionError(msg)
         if dry_run:
             return _would(speech, change, "rollback")
-        applied = change.workspace.rollback(change.stamp)
+        done = change.workspace.rollback(change.stamp)
         note = NoteRolledBack(
-            task_id=change.task_id, actor=door.settings.owner, commit=applied.commit
+            task_id=change.task_id, actor=door.settings.owner, commit=done.commit
         )
-        _write(door, lambda: door.desk.handle(change.run_id, note), applied)
-    return _told(speech, change, applied, "rolled back")
+        _write(door, lambda: door.desk.handle(change.run_id, note), done)
+    return _told(speech, Moved(change.run_id, change.task_id, "rolled back", done))
+
+
+def lines_of(moved: Moved) -> list[str]:
+    """Return what happened to the branch, a line each."""
+    done = moved.applied
+    where = f" on {done.branch}" if done.branch else ""
+    topic = "[apply]  " if moved.done == "applied" else "[rollback]"
+    return [
+        f"{topic} task={moved.task_id} {moved.done}{where} as {done.commit[:12]}",
+        *(f"{topic} {path}" for path in done.paths),
+    ]
 
 
 def _accepted(door: Door, name: str) -> _Change:
@@ -101,22 +134,18 @@ def _would(speech: Speech, change: _Change, verb: str) -> int:
     return Exit.DONE
 
 
-def _told(speech: Speech, change: _Change, applied: Applied, done: str) -> int:
-    where = f" on {applied.branch}" if applied.branch else ""
-    topic = "[apply]  " if done == "applied" else "[rollback]"
+def _told(speech: Speech, moved: Moved) -> int:
+    done = moved.applied
     speech.answer(
         {
-            "task_id": change.task_id,
-            "run_id": change.run_id,
-            "commit": applied.commit,
-            "branch": applied.branch,
-            "before": applied.before,
-            "paths": list(applied.paths),
+            "task_id": moved.task_id,
+            "run_id": moved.run_id,
+            "commit": done.commit,
+            "branch": done.branch,
+            "before": done.before,
+            "paths": list(done.paths),
             "dry_run": False,
         },
-        [
-            f"{topic} task={change.task_id} {done}{where} as {applied.commit[:12]}",
-            *(f"{topic} {path}" for path in applied.paths),
-        ],
+        lines_of(moved),
     )
     return Exit.DONE

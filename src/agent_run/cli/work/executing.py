@@ -102,14 +102,15 @@ def _work_on(door: Door, place: Place, wish: Wish) -> Ending:
     name = wish["executor"] or task.manifest.executor
     executor = open_executor(name, settings, command=wish["command"])
     owner = wish["owner"] or settings.owner
-    wanted = Wanted(tell=transcript(speech), cached=wish["cached"], dirty=wish["dirty"])
+    tell = transcript(speech)
+    wanted = Wanted(tell=tell, cached=wish["cached"], dirty=wish["dirty"])
     site = open_site(door.desk, settings, wanted)
     warn_of_fence(speech, site)
     order = Ordered(executor, owner, wish["ttl"], wish["attempts"])
     run_id, task_id = place.run_id, place.task_id
     after = door.desk.run(run_id).seq
     try:
-        completed(lambda: worked(site, run_id, task_id, order), speech)
+        completed(lambda: worked(site, run_id, task_id, order), speech, tell)
     except StaleClaim:
         raise
     except BaseException:

@@ -13,7 +13,7 @@ from agent_run.cli.speech import Speech
 from agent_run.cli.visible import visible
 from agent_run.contract.base import RunId, TaskId
 from agent_run.desk import Desk
-from agent_run.engine.telling import Listener, Told
+from agent_run.engine.telling import Told
 from agent_run.errors import TransitionError
 from agent_run.ledger.commands import Release
 from agent_run.ledger.state import Status
@@ -24,17 +24,46 @@ _WIDTH: Final = 10
 _ENDS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def transcript(speech: Speech, *, aside: bool = False) -> Listener:
-    """Return a listener that writes a line for each thing that happens, at once.
+class Transcript:
+    """Writes a line for each thing that happens, at once.
+
+    The summary of a record waits for the tests that it is about, so that every transcript
+    reads in the same order: claim, edit, test, summary, verify.
+    """
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+        self._summary: Told | None = None
+
+    def __call__(self, told: Told) -> None:
+        if told.topic == "summary":
+            self._summary = told
+            return
+        if told.topic != "test":
+            self.finish()
+        self._write(told)
+
+    def finish(self) -> None:
+        """Write what still waits."""
+        if self._summary is not None:
+            self._write(self._summary)
+            self._summary = None
+
+    def _write(self, told: Told) -> None:
+        if self._stream is not None:
+            self._stream.write(line_of(told) + "\n")
+            self._stream.flush()
+
+
+def transcript(speech: Speech, *, aside: bool = False) -> Transcript:
+    """Return a listener for work that is done in front of the user.
 
     The lines are what the command has to say, so they go to stdout; `aside`, because
     something else is the answer, they go to stderr.
     """
     if not aside and not speech.as_json:
-        return lambda told: _write(sys.stdout, told)
-    if speech.quiet:
-        return lambda _told: None
-    return lambda told: _write(sys.stderr, told)
+        return Transcript(sys.stdout)
+    return Transcript(None if speech.quiet else sys.stderr)
 
 
 def line_of(told: Told) -> str:
@@ -42,12 +71,11 @@ def line_of(told: Told) -> str:
     return visible(f"[{told.topic}]".ljust(_WIDTH) + told.text)
 
 
-def _write(stream: TextIO, told: Told) -> None:
-    stream.write(line_of(told) + "\n")
-    stream.flush()
-
-
-def completed(work: Callable[[], Awaitable[ResultT]], speech: Speech) -> ResultT:
+def completed(
+    work: Callable[[], Awaitable[ResultT]],
+    speech: Speech,
+    listener: Transcript | None = None,
+) -> ResultT:
     """Do the work to its end, or stop it cleanly when the user or the system asks for it.
 
     Raises:
@@ -61,7 +89,11 @@ def completed(work: Callable[[], Awaitable[ResultT]], speech: Speech) -> ResultT
             _on_signal(lambda: _stop(scope, stopped, speech))
             results.append(await work())
 
-    anyio.run(main)
+    try:
+        anyio.run(main)
+    finally:
+        if listener is not None:
+            listener.finish()
     if not results:
         raise KeyboardInterrupt
     return results[0]

@@ -68,13 +68,17 @@ def verify(speech: Speech, *, run_id: str | None) -> int:
     for place in broken:
         speech.warn(f"run {place.run_id!r}, page {place.seq}: {place.problem}")
     found = [{"run_id": b.run_id, "page": b.seq, "problem": b.problem} for b in broken]
-    told = counted(len(runs), "run")
-    said = f"{told}, {counted(len(broken), 'broken place')}"
     speech.answer(
         {"ok": not broken, "runs": len(runs), "broken": found},
-        [said if broken else f"{told}, every page as it was written"],
+        [verification(len(runs), len(broken))],
     )
     return Exit.FAILED if broken else Exit.DONE
+
+
+def verification(runs: int, broken: int) -> str:
+    """Return what was found about the pages of some runs, in one line."""
+    found = counted(broken, "broken place") if broken else "every page as it was written"
+    return f"{counted(runs, 'run')}, {found}"
 
 
 def as_json(page: Page) -> Json:

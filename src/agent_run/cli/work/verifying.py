@@ -20,10 +20,11 @@ def verify(
     """Run the gates on what was submitted, and say what followed."""
     with opened(speech, writes=True) as door:
         run_id, task_id = door.desk.locate(task)
-        wanted = Wanted(tell=transcript(speech), cached=cached, dirty=dirty)
+        tell = transcript(speech)
+        wanted = Wanted(tell=tell, cached=cached, dirty=dirty)
         site = open_site(door.desk, fenced(door.settings, fence), wanted)
         warn_of_fence(speech, site)
-        completed(lambda: judged(site, run_id, task_id), speech)
+        completed(lambda: judged(site, run_id, task_id), speech, tell)
         ending = ending_of(door.desk, run_id, task_id)
         speech.answer(ending.as_json(), ())
     if ending.code is not Exit.DONE:

@@ -14,7 +14,7 @@ from agent_run.cli.speech import Speech
 from agent_run.cli.work.door import Door, opened
 from agent_run.cli.work.ending import Ending, ending_of
 from agent_run.cli.work.executing import fenced, warn_of_fence
-from agent_run.cli.work.listening import completed, give_back, transcript
+from agent_run.cli.work.listening import Transcript, completed, give_back, transcript
 from agent_run.cli.work.verifying import judged
 from agent_run.contract.base import RunId, TaskId, format_duration
 from agent_run.contract.claim import ClaimCheck
@@ -71,6 +71,7 @@ class _Shift:
     site: Site
     settings: Settings
     around: Around
+    tell: Transcript
     done: dict[str, int] = field(default_factory=dict)
     code: Exit = Exit.DONE
     passed_over: set[tuple[RunId, TaskId, int]] = field(default_factory=set)
@@ -205,14 +206,11 @@ def _overdue(desk: Desk) -> Iterator[tuple[RunId, Command]]:
 
 def _begun(door: Door, around: Around) -> _Shift:
     speech, settings = door.speech, fenced(door.settings, around["fence"])
-    wanted = Wanted(
-        tell=transcript(speech, aside=around["jsonl"]),
-        cached=around["cached"],
-        dirty=around["dirty"],
-    )
+    tell = transcript(speech, aside=around["jsonl"])
+    wanted = Wanted(tell=tell, cached=around["cached"], dirty=around["dirty"])
     site = open_site(door.desk, settings, wanted)
     warn_of_fence(speech, site)
-    return _Shift(speech, site, settings, around)
+    return _Shift(speech, site, settings, around, tell)
 
 
 def _names(settings: Settings, asked: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
@@ -229,7 +227,7 @@ def _names(settings: Settings, asked: tuple[str, ...]) -> tuple[tuple[str, ...],
 
 def _served(shift: _Shift, one_more: Callable[[], Awaitable[bool]]) -> int:
     try:
-        completed(lambda: _serve(shift, one_more), shift.speech)
+        completed(lambda: _serve(shift, one_more), shift.speech, shift.tell)
     finally:
         if shift.speech.as_json and not shift.around["jsonl"]:
             shift.speech.object({"done": sum(shift.done.values()), "status": shift.done})
@@ -249,6 +247,7 @@ async def _serve(shift: _Shift, one_more: Callable[[], Awaitable[bool]]) -> None
                 raise
             shift.speech.warn(str(error))
             worked = False
+        shift.tell.finish()
         if not worked and once:
             return
         if not worked:
