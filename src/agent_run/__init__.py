@@ -10,11 +10,11 @@ from agent_run.version import __version__
 
 _HOMES = {
     "AgentRunError": "errors",
+    "Brief": "contract.brief",
     "Budget": "contract.budget",
     "ClaimCheck": "contract.claim",
     "Desk": "desk",
     "Envelope": "contract.envelope",
-    "Evidence": "contract.record",
     "Finding": "contract.verdict",
     "InvalidDocument": "errors",
     "Manifest": "contract.manifest",
@@ -28,7 +28,9 @@ _HOMES = {
     "Spend": "contract.budget",
     "StaleClaim": "errors",
     "Verdict": "contract.verdict",
+    "executor": "executors.function",
     "open_desk": "wiring",
+    "run_plan": "wiring.running",
 }
 """Public name -> the room it lives in."""
 

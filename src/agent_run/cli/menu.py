@@ -23,10 +23,13 @@ _HANDOFF: Final = "agent_run.cli.handing_over"
 _EXECUTE: Final = "agent_run.cli.executing"
 _REVIEW: Final = "agent_run.cli.reviewing"
 _LOOK: Final = "agent_run.cli.looking"
+_RUN: Final = "agent_run.cli.running"
 
 MENU: Final[Mapping[str, Mapping[str, Entry]]] = {
     "Start here": {
-        "demo": Entry(f"{_SETUP}:demo", "Walk one task from post to accepted."),
+        "demo": Entry(
+            f"{_SETUP}:demo", "See six executors at one task, of which one can be trusted."
+        ),
         "init": Entry(f"{_SETUP}:init", "Set up this folder: settings, an example, a ledger."),
         "doctor": Entry(f"{_SETUP}:doctor", "Say what is missing here and how to fix it."),
     },
@@ -35,12 +38,17 @@ MENU: Final[Mapping[str, Mapping[str, Entry]]] = {
         "post": Entry(
             f"{_HANDOFF}:post", "Put the tasks of manifests and plans on the ledger."
         ),
+        "advise": Entry(
+            f"{_RUN}:advise", "Say which topology fits a task, at what cost, and why."
+        ),
     },
     "Execute": {
         "execute": Entry(
             f"{_EXECUTE}:execute", "Claim a task, do it in a fence, and judge what came of it."
         ),
         "verify": Entry(f"{_EXECUTE}:verify", "Judge what was submitted."),
+        "run": Entry(f"{_RUN}:run", "Carry a whole plan out."),
+        "resume": Entry(f"{_RUN}:resume", "Go on with a run from where its ledger stands."),
         "worker": Entry(
             f"{_EXECUTE}:worker", "Claim and do tasks as they come, on one or many machines."
         ),

@@ -6,7 +6,9 @@ A contract is complete, checked once at the door, and never changed afterwards.
 import re
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Annotated, Final, TypeAlias, TypeVar
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Final, Self, TypeAlias, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -123,6 +125,18 @@ class Contract(BaseModel):
     """A value agreed between two parties: complete, checked, and never changed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")
+
+    @classmethod
+    def load(cls, file: str | Path) -> Self:
+        """Return what the YAML or JSON document in `file` says.
+
+        Raises:
+            InvalidDocument: It does not; every fault is named with its line.
+        """
+        # The reader is loaded when there is something to read: most commands have nothing.
+        reading = import_module("agent_run.contract.reading")
+        loaded: Self = reading.load_file(cls, Path(file))
+        return loaded
 
 
 ItemT = TypeVar("ItemT")

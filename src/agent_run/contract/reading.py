@@ -4,6 +4,7 @@ Nothing is guessed and nothing is dropped. Every fault that can be found is repo
 with its file, line and key, and what was expected.
 """
 
+from pathlib import Path
 from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -15,6 +16,7 @@ from agent_run.contract.faults import Fault, Findings, Place, refusal
 from agent_run.contract.json_reading import read_json
 from agent_run.contract.places import Document, Lines, paths_at
 from agent_run.contract.yaml_reading import read_yaml
+from agent_run.errors import InvalidDocument
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -64,6 +66,20 @@ def load(model: type[ModelT], document: Document) -> ModelT:
         raise refusal(explained(error, model=model, document=document)) from error
 
 
+def load_file(model: type[ModelT], file: Path) -> ModelT:
+    """Return the document in `file` as a `model`.
+
+    Raises:
+        InvalidDocument: It cannot be read, or is not one.
+    """
+    try:
+        text = file.read_bytes()
+    except OSError as error:
+        msg = f"{file}: cannot be read: {error.strerror}"
+        raise InvalidDocument(msg) from error
+    return load(model, read_document(text, source=str(file)))
+
+
 def _format_of(source: str, text: str) -> Format:
     name = source.lower()
     if name.endswith((".yaml", ".yml")):
@@ -89,5 +105,6 @@ __all__ = [
     "Lines",
     "ReadingLimits",
     "load",
+    "load_file",
     "read_document",
 ]

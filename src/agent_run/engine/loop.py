@@ -5,7 +5,7 @@ reads the run and goes on; what was finished is not done again.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
@@ -133,7 +133,7 @@ async def _work(site: Site, run_id: RunId, task_id: TaskId, crew: Crew, floor: _
             await floor.desk.handle(run_id, _nobody(run, task_id))
             return
         order = Ordered(executor, crew.owner, ttl=crew.ttl)
-        await execute(site, run_id, task_id, order)
+        await execute(_named(site, task_id), run_id, task_id, order)
     except (NotClaimable, StaleClaim) as refused:
         # Somebody else has it, or the budget is held by others: look again when things moved.
         site.tell(Told("wait", str(refused)))
@@ -147,6 +147,16 @@ async def _work(site: Site, run_id: RunId, task_id: TaskId, crew: Crew, floor: _
     finally:
         floor.busy.discard(task_id)
         floor.stir()
+
+
+def _named(site: Site, task_id: TaskId) -> Site:
+    """Return the site with each line that is told about this task saying so."""
+
+    def tell(told: Told) -> None:
+        named = told.text if f"task={task_id} " in told.text else f"{task_id}: {told.text}"
+        site.tell(replace(told, text=named))
+
+    return replace(site, tell=tell)
 
 
 def _nobody(run: RunState, task_id: TaskId) -> Escalate:

@@ -67,18 +67,21 @@ async def resume(site: Site, run_id: RunId, crew: Crew) -> Outcome:
         ContractError: The run was not opened for a plan.
     """
     run = await anyio.to_thread.run_sync(site.desk.run, run_id)
+    plan = planned(run, run_id)
+    return await _driven(site, run_id, plan, crew, _replanning_of(run))
+
+
+def planned(run: RunState, run_id: RunId) -> Plan:
+    """Return the plan that a run was opened for.
+
+    Raises:
+        ContractError: It was opened for none.
+    """
     document = run.plan
     if not isinstance(document, dict) or "plan" not in document:
         msg = f"run {run_id!r} follows no plan; execute its tasks one by one"
         raise ContractError(msg)
-    plan = Plan.model_validate(document["plan"])
-    again = document.get("replanning")
-    replanning = None
-    if isinstance(again, dict):
-        most = again["most"]
-        planner = Manifest.model_validate(again["planner"])
-        replanning = Replanning(planner, most if isinstance(most, int) else 1)
-    return await _driven(site, run_id, plan, crew, replanning)
+    return Plan.model_validate(document["plan"])
 
 
 def fit(plan: Plan, crew: Crew) -> Plan:
@@ -157,6 +160,15 @@ def _part(step: Manifest, need: str) -> dict[str, Any] | None:
     properties = (step.input_schema or {}).get("properties")
     part = properties.get(need) if isinstance(properties, dict) else None
     return part if isinstance(part, dict) else None
+
+
+def _replanning_of(run: RunState) -> Replanning | None:
+    again = run.plan.get("replanning") if isinstance(run.plan, dict) else None
+    if not isinstance(again, dict):
+        return None
+    most = again["most"]
+    planner = Manifest.model_validate(again["planner"])
+    return Replanning(planner, most if isinstance(most, int) else 1)
 
 
 def _replanning_document(replanning: Replanning | None) -> JsonValue:

@@ -1,4 +1,4 @@
-"""The door to a token counter. Counters of different models do not agree, so each has a name."""
+"""The door to a token counter. Counters do not agree with each other, so each has a name."""
 
 from typing import Protocol
 

@@ -1,0 +1,124 @@
+"""The work of `run` and `resume`: a whole plan, from a file or from where its ledger stands."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final, TypedDict, Unpack
+
+from agent_run.cli.exits import Exit
+from agent_run.cli.speech import Speech
+from agent_run.cli.work.documents import load_as, read_file
+from agent_run.cli.work.door import Door, opened
+from agent_run.cli.work.executing import fenced, warn_of_fence
+from agent_run.cli.work.listening import completed, transcript
+from agent_run.contract.base import RunId
+from agent_run.contract.manifest import Manifest
+from agent_run.contract.plan import Plan
+from agent_run.engine.loop import Crew
+from agent_run.engine.runs import Ending, Outcome, ending, fit, planned, run_plan
+from agent_run.engine.runs import resume as go_on
+from agent_run.engine.site import Site
+from agent_run.errors import AlreadyPosted, ContractError, InvalidDocument
+from agent_run.ledger.state import FOR_A_PERSON
+from agent_run.ledger.views import status_rows
+from agent_run.ports.executor import Executor
+from agent_run.wiring.settings import FenceMode, Settings
+from agent_run.wiring.site import Wanted, open_executor, open_site
+
+_CODES: Final[Mapping[Ending, Exit]] = {
+    "accepted": Exit.DONE,
+    "failed": Exit.FAILED,
+    "cancelled": Exit.FAILED,
+    "waiting": Exit.FOR_A_PERSON,
+}
+
+
+class Wish(TypedDict):
+    """Who is to work, and how."""
+
+    executor: str | None
+    command: str | None
+    owner: str | None
+    parallel: int | None
+    fence: FenceMode | None
+
+
+def run(
+    speech: Speech, *, plan: str, run_id: RunId | None, dry_run: bool, **wish: Unpack[Wish]
+) -> int:
+    """Carry a plan out as far as it goes by itself."""
+    document = load_as(read_file(plan), "plan")
+    if not isinstance(document, Plan):
+        msg = f"{plan}: is not a plan"
+        raise InvalidDocument(msg)
+    with opened(speech, writes=True, dry_run=dry_run) as door:
+        settings = fenced(door.settings, wish["fence"])
+        crew = _crew(settings, (*document.steps, *document.final), wish)
+        fitted = fit(document, crew)
+        name = run_id or _free_name(door, document)
+        if dry_run:
+            speech.answer({"run_id": name, "fits": True}, (f"run {name} would fit",))
+            return Exit.DONE
+        site = _site(door, settings, speech)
+        outcome = completed(lambda: run_plan(site, fitted, crew, run_id=name), speech)
+    return _told(speech, outcome)
+
+
+def resume(speech: Speech, *, run_id: RunId, **wish: Unpack[Wish]) -> int:
+    """Go on with a run."""
+    with opened(speech, writes=True) as door:
+        settings = fenced(door.settings, wish["fence"])
+        plan = planned(door.desk.run(run_id), run_id)
+        crew = _crew(settings, (*plan.steps, *plan.final), wish)
+        site = _site(door, settings, speech)
+        outcome = completed(lambda: go_on(site, run_id, crew), speech)
+    return _told(speech, outcome)
+
+
+def _site(door: Door, settings: Settings, speech: Speech) -> Site:
+    site = open_site(door.desk, settings, Wanted(tell=transcript(speech)))
+    warn_of_fence(speech, site)
+    return site
+
+
+def _crew(settings: Settings, steps: Iterable[Manifest], wish: Wish) -> Crew:
+    """Return everybody the steps name; whoever is unknown is left to `fit` to tell."""
+    executors: dict[str, Executor] = {}
+    for name in dict.fromkeys(step.executor for step in steps if step.executor):
+        try:
+            executors[name] = open_executor(name, settings)
+        except ContractError:
+            continue  # `fit` names every step that has nobody, all in one go
+    fallback = None
+    if wish["command"] or wish["executor"] or settings.executor:
+        fallback = open_executor(wish["executor"], settings, command=wish["command"])
+    crew = Crew(executors, fallback, owner=wish["owner"] or settings.owner)
+    return replace(crew, at_once=wish["parallel"]) if wish["parallel"] else crew
+
+
+def _free_name(door: Door, plan: Plan) -> RunId:
+    name = plan.plan_id or plan.steps[0].task_id
+    if door.run_or_empty(name).seq:
+        msg = f"run {name!r} stands on the ledger; resume it, or name this one with --run"
+        raise AlreadyPosted(msg)
+    return name
+
+
+def _told(speech: Speech, outcome: Outcome) -> int:
+    rows = list(status_rows(outcome.run_id, outcome.run))
+    tasks = [
+        {"task_id": row.task_id, "status": row.status, "attempt": row.attempt, "note": row.note}
+        for row in rows
+    ]
+    status = ending(outcome.run)
+    if speech.as_json:
+        speech.object({"run_id": outcome.run_id, "status": status, "tasks": tasks})
+    else:
+        speech.show("")
+        speech.table(
+            ("TASK", "STATUS", "ATTEMPT", "NOTE"),
+            [(row.task_id, row.status, str(row.attempt), row.note or "") for row in rows],
+        )
+    waiting = [name for name, task in outcome.run.tasks.items() if task.status in FOR_A_PERSON]
+    if waiting:
+        speech.tell(f"{', '.join(waiting)} waits for a person: agent-run inbox")
+    return _CODES[status]

@@ -1,0 +1,112 @@
+"""Whole plans through the door: run, resume, advise."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PLAN = """\
+plan_id: two-steps
+objective: Make two files
+steps:
+  - task_id: one
+    objective: Write one
+    allowed_paths: [one.txt]
+    executor: writer
+  - task_id: two
+    objective: Write two
+    allowed_paths: [two.txt]
+    needs: [one]
+    executor: {second}
+    budget: {{max_attempts: 1}}
+"""
+CONFIG = """\
+[executors.writer]
+command = 'echo hello > "$AGENT_RUN_TASK_ID.txt"'
+
+[executors.idler]
+command = "true"
+"""
+
+
+def agent_run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "agent_run", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "agent-run.toml").write_text(CONFIG)
+    (tmp_path / "good.yaml").write_text(PLAN.format(second="writer"))
+    (tmp_path / "bad.yaml").write_text(PLAN.format(second="nobody"))
+    (tmp_path / "stuck.yaml").write_text(PLAN.format(second="idler"))
+    return tmp_path
+
+
+def test_a_plan_is_carried_out_and_every_line_says_which_task_it_is_about(
+    project: Path,
+) -> None:
+    done = agent_run(project, "run", "good.yaml")
+
+    assert done.returncode == 0, done.stderr
+    assert "[edit]    one: one.txt added" in done.stdout
+    assert done.stdout.splitlines()[-2:] == ["one   accepted  1", "two   accepted  1"]
+
+
+def test_a_plan_with_nobody_for_a_step_is_refused_before_anything_runs(project: Path) -> None:
+    done = agent_run(project, "run", "bad.yaml")
+
+    assert done.returncode == 2
+    assert "steps[1].executor: is 'nobody', expected one of writer" in done.stderr
+    assert agent_run(project, "status", "--json").stdout.count("task_id") == 0
+
+
+def test_a_run_that_waits_for_a_person_says_so_and_goes_on_after_the_answer(
+    project: Path,
+) -> None:
+    waiting = agent_run(project, "run", "stuck.yaml", "--json")
+    assert waiting.returncode == 7
+    assert {
+        task["task_id"]: task["status"] for task in json.loads(waiting.stdout)["tasks"]
+    } == {
+        "one": "accepted",
+        "two": "escalated",
+    }
+
+    (project / "agent-run.toml").write_text(CONFIG.replace('"true"', '"echo 2 > two.txt"'))
+    assert agent_run(project, "review", "two", "--answer", "write the file").returncode == 0
+    done = agent_run(project, "resume", "two-steps", "--json")
+
+    assert done.returncode == 0, done.stderr
+    attempts = {task["task_id"]: task["attempt"] for task in json.loads(done.stdout)["tasks"]}
+    assert attempts == {"one": 1, "two": 2}
+
+
+def test_advice_is_given_with_its_price(project: Path) -> None:
+    asked = ("--steps", "15", "--independent", "5", "--price", "m=1/5", "--json")
+    done = agent_run(project, "advise", *asked)
+
+    told = json.loads(done.stdout)
+    assert told["topology"] == "orchestrator-workers"
+    assert {estimate["topology"] for estimate in told["estimates"]} == {
+        "single",
+        "plan-execute",
+        "orchestrator-workers",
+        "routing",
+    }
+    assert float(told["estimates"][0]["cost_usd"]["m"]) > 0
+
+
+def test_a_price_that_is_none_gets_a_sentence(project: Path) -> None:
+    done = agent_run(project, "advise", "--price", "cheap")
+
+    assert done.returncode == 2
+    assert "price 'cheap' is not like 'gpt-5=1.25/10'" in done.stderr
