@@ -129,7 +129,7 @@ def _pack(known: Known) -> bytes:
         dependents=dict(state.dependents),
         journal=dict(state.journal),
     )
-    return _PACKED.dump_json(packed)
+    return _PACKED.dump_json(packed, exclude_defaults=True, exclude_computed_fields=True)
 
 
 def _from_snapshot(store: Store, run_id: RunId) -> Known | None:
