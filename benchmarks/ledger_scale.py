@@ -18,9 +18,9 @@ from agent_run.contract.manifest import Manifest
 from agent_run.contract.record import Record
 from agent_run.contract.verdict import Finding, Verdict
 from agent_run.desk import Desk
+from agent_run.desk.memory import Known
 from agent_run.ledger.commands import Claim, Judge, Post, Submit
 from agent_run.ledger.events import TaskPosted
-from agent_run.ledger.fold import fold
 from agent_run.ledger.pages import FIRST, Page, seal
 from agent_run.ledger.state import Status
 from agent_run.ports.store import Chapter, TaskRow
@@ -67,7 +67,7 @@ def folding(folder: Path) -> dict[str, object]:
     pages = desk.pages("run")
     gc.collect()
     started = process_time()
-    fold(page.event() for page in pages)
+    Known().after(pages)
     folded = process_time() - started
     desk.close()
     cold = open_desk(url)
