@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import anyio
 
@@ -28,6 +28,7 @@ from agent_run.engine.execute import Ordered, execute
 from agent_run.engine.site import Site
 from agent_run.engine.telling import Told
 from agent_run.executors.command import CommandExecutor
+from agent_run.gates.cache import FileCache
 from agent_run.ledger.commands import Post
 from agent_run.ledger.state import RunState, TaskState
 from agent_run.ports.executor import Executor
@@ -325,21 +326,31 @@ class Stage:
         default_factory=lambda: Limits(memory_mb=1_024, processes=200, disk_mb=256)
     )
     dirty: str = "refuse"
-    cached: bool = True
+    cache: Path | None = None
+    """Where findings are kept, if they are to be shared between projects."""
     told: list[str] = field(default_factory=list)
     desk: Desk | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.desk is not None:
+            self.desk.close()
 
     def open(self) -> Site:
         settings = Settings(root=self.project.root, owner="tester")
         if self.desk is None:
             self.desk = open_desk(settings.store_url)
-        wanted = Wanted(tell=self._hear, dirty=self.dirty, cached=self.cached)
+        wanted = Wanted(tell=self._hear, dirty=self.dirty)
         site = open_site(self.desk, settings, wanted)
         tools = test_tools(self.project.root)
         return replace(
             site,
             env=tools.env,
             readable=tools.readable,
+            environment=tools.fingerprint(),
+            cache=FileCache(self.cache or self.project.state / "cache"),
             fence=shared_fence(),
             limits=self.limits,
         )
@@ -372,8 +383,22 @@ def shared_fence() -> Fence:
     return open_fence("prefer")
 
 
+def running(project: Project) -> list[str]:
+    """Return the processes whose command line names this project's executors."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = file.read_bytes().decode(errors="replace")
+        except OSError:
+            continue  # it ended meanwhile
+        if str(project.place / "scripts") in words:
+            found.append(words.replace("\0", " "))
+    return found
+
+
 def difference(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
     """Return each path that differs, but for our own ref and the objects behind it."""
-    ours = ("repo/.git/objects", "repo/.git/refs/agent-run", "repo/.agent-run")
+    kept = ("objects", "refs/agent-run", "logs/refs/agent-run")
+    ours = (*(f"repo/.git/{name}" for name in kept), "repo/.agent-run")
     paths = (path for path in {*before, *after} if before.get(path) != after.get(path))
     return tuple(sorted(path for path in paths if not path.startswith(ours)))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import JsonValue
 
@@ -15,6 +15,8 @@ from agent_run.contract.record import Record
 from agent_run.ports.executor import Work
 from agent_run.ports.fence import FenceReport
 from agent_run.ports.workspace import Base, Candidate
+
+_MOST_NAMED: Final = 100
 
 
 def observation(
@@ -41,10 +43,15 @@ def observation(
         "model": seen.model,
         "refused_hosts": list(seen.refused_hosts),
         "tree": candidate.tree if candidate else None,
-        "dropped": list(candidate.dropped) if candidate else [],
+        "dropped": _some(candidate.dropped) if candidate else [],
         "fence": fence_summary(seen.fence),
         **kept,
     }
+
+
+def _some(names: tuple[str, ...]) -> list[JsonValue]:
+    more = len(names) - _MOST_NAMED
+    return [*names[:_MOST_NAMED], *([f"and {more} more"] if more > 0 else [])]
 
 
 def fence_summary(report: FenceReport | None) -> JsonValue:
@@ -66,7 +73,8 @@ def settled_record(work: Work, candidate: Candidate | None, task_id: TaskId) -> 
         "elapsed_ms": max(given.elapsed_ms, seen.elapsed_ms),
         "cost_usd": _dearer(given.cost_usd, seen.cost_usd),
     }
-    return given.model_copy(update={"task_id": task_id, **spent})
+    # Only we may say that a record was built from what was seen.
+    return given.model_copy(update={"task_id": task_id, "observed_only": False, **spent})
 
 
 def base_as_json(base: Base) -> dict[str, JsonValue]:

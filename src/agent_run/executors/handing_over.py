@@ -78,11 +78,14 @@ def read_left_behind(path: Path, *, most: int = LARGEST_RECORD) -> bytes | None:
     except OSError as error:
         msg = f"{path.name}: cannot be read: {error.strerror}"
         raise InvalidDocument(msg) from error
-    with os.fdopen(handle, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             msg = f"{path.name}: is not a regular file"
             raise InvalidDocument(msg)
-        content = file.read(most + 1)
+        with os.fdopen(os.dup(handle), "rb") as file:
+            content = file.read(most + 1)
+    finally:
+        os.close(handle)
     if len(content) > most:
         msg = f"{path.name}: is larger than {most} bytes"
         raise InvalidDocument(msg)

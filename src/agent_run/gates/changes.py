@@ -1,8 +1,14 @@
 """Gates about the files: what may be changed, and how much."""
 
+from typing import Final
+
 from agent_run.contract.verdict import Finding, Reason
 from agent_run.ports.gate import Case
 from agent_run.ports.workspace import Candidate
+
+_MOST_NAMED: Final = 100
+"""A page of the ledger is for people: of thousands of strays, these many are named."""
+_LONGEST_SENTENCE: Final = 1_000
 
 
 class ScopeGate:
@@ -31,8 +37,11 @@ class ScopeGate:
 
     def _refused(self, candidate: Candidate, reason: Reason) -> Finding:
         issues = [issue for issue in candidate.refused if issue.reason == reason]
-        evidence = "\n".join(issue.sentence for issue in issues)
-        return self._finding(reason, evidence, tuple(issue.path for issue in issues))
+        shown = issues[:_MOST_NAMED]
+        sentences = [issue.sentence[:_LONGEST_SENTENCE] for issue in shown]
+        if len(issues) > len(shown):
+            sentences.append(f"and {len(issues) - len(shown)} more, which are not named here")
+        return self._finding(reason, "\n".join(sentences), tuple(one.path for one in shown))
 
     def _finding(self, reason: Reason, evidence: str, paths: tuple[str, ...] = ()) -> Finding:
         return Finding(

@@ -23,8 +23,7 @@ import _pytest.python
 import _pytest.reports
 import _pytest.runner
 import _pytest.unittest
-import pluggy._callers
-import pluggy._hooks
+import pluggy
 import pytest
 
 _MUST_FAIL = "a test of the judge that must fail"
@@ -158,11 +157,13 @@ def _module_of(items: list[pytest.Item]) -> pytest.Module | None:
 
 def _parts() -> Iterator[tuple[str, object]]:
     """Yield what decides whether a test fails; a test that borrows a part gives it back."""
-    places = (
+    places: tuple[Any, ...] = (
         *(_pytest.runner, _pytest.runner.CallInfo, _pytest.reports.TestReport),
         *(_pytest.python.Function, _pytest.unittest.TestCaseFunction, _pytest.main.Session),
         *(_pytest.assertion.rewrite, _pytest.assertion.rewrite.AssertionRewriter),
-        *(pluggy._callers, pluggy._hooks.HookCaller, unittest.case.TestCase),  # noqa: SLF001
+        *(pluggy.HookCaller, pluggy.PluginManager, unittest.case.TestCase),
+        # The modules in which pluggy calls hooks have other names from version to version.
+        *(module for name, module in sorted(sys.modules.items()) if name.startswith("pluggy.")),
     )
     for place in places:
         where = getattr(place, "__qualname__", place.__name__)
