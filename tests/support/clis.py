@@ -34,8 +34,8 @@ class Cli:
     package: str
     version: str
     program: str
-    beside: tuple[str, ...] = ()
-    """Pins of what it depends on, where the newest of them breaks it."""
+    pins: str | None = None
+    """Versions of what it depends on. `None` means that the package itself names them all."""
 
     @property
     def home(self) -> Path:
@@ -61,8 +61,7 @@ CLIS: Final[Mapping[str, Cli]] = MappingProxyType(
                 "mini-swe-agent",
                 "2.4.6",
                 "mini",
-                # Later ones import a module that they do not depend on, at the first question.
-                beside=("litellm==1.81.10",),
+                pins="mini-swe-agent.txt",
             ),
             Cli("aider", "pypi", "aider-chat", "0.86.2", "aider"),
         )
@@ -107,7 +106,8 @@ def _install(cli: Cli) -> None:
         return
     _called([sys.executable, "-m", "venv", str(cli.home)], cli)
     pip = [str(cli.home / "bin" / "python"), "-m", "pip", "install", "--quiet"]
-    _called([*pip, wanted.replace("@", "=="), *cli.beside], cli)
+    held = () if cli.pins is None else ("-c", str(Path(__file__).with_name(cli.pins)))
+    _called([*pip, *held, wanted.replace("@", "==")], cli)
 
 
 def _called(argv: Sequence[str], cli: Cli, user_home: Path | None = None) -> None:
