@@ -1,6 +1,7 @@
 """Plays one task on a small real project: posted, executed by a preset, judged."""
 
 import hashlib
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -108,8 +109,7 @@ class Stage:
 @contextmanager
 def staged(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     """Make the project, and put the tests' own Python first on the search path."""
-    search = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
-    monkeypatch.setenv("PATH", search)
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     root = place / "project"
     root.mkdir()
     (root / "calc.py").write_text(WRONG)

@@ -175,7 +175,7 @@ def test_a_dead_model_endpoint_is_a_failure_that_leaves_nothing_behind(
     name: str, stage: Stage
 ) -> None:
     before = stage.print_of_user_files()
-    stage.post(seconds=20 if name in QUICK else 60)
+    stage.post(seconds=25)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
 
