@@ -194,27 +194,17 @@ class Performance:
 
     def changes(self) -> dict[str, str]:
         """Return each path of the accepted commit that differs from its parent, and how."""
-        workspace, result = self.site.workspace, self.task.result
-        assert workspace is not None
+        result = self.task.result
         assert isinstance(result, dict)
-        root = workspace.base(dirty="carry").root
-        commit = str(result["commit"])
-        out = (
-            git(
-                root,
-                "diff-tree",
-                "-r",
-                "--no-commit-id",
-                "--no-renames",
-                "--name-status",
-                "-z",
-                commit,
-            )
-            if (root / ".git").exists()
-            else ""
-        )
-        words = out.split("\0")
+        options = ("-r", "--no-commit-id", "--no-renames", "--name-status", "-z")
+        words = git(self.repository, "diff-tree", *options, str(result["commit"])).split("\0")
         return dict(zip(words[1::2], words[0::2], strict=False))
+
+    @property
+    def repository(self) -> Path:
+        """Where results are kept: the user's repository, or our own for a plain folder."""
+        private = self.site.folder.parent / "workspaces" / "folder.git"
+        return private if private.is_dir() else self.site.folder.parent.parent
 
 
 def new_project(place: Path, *, files: Mapping[str, str] | None = None) -> Project:

@@ -107,6 +107,10 @@ class _Reporter:
         report.agent_run_sung, report.outcome, report.longrepr = sung, "passed", None
 
     @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_setupnodes(self) -> None:
+        os.environ["PYTEST_ADDOPTS"] = f"-p {__name__}"  # what workers shall load as well
+
+    @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         node.workerinput["agent_run_canaries"] = self._canaries
 
