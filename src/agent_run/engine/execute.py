@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+import anyio
+
 from agent_run.contract.base import RunId, TaskId, format_duration
 from agent_run.contract.claim import ClaimCheck
 from agent_run.desk.counter import claim_check
@@ -36,15 +38,17 @@ async def execute(site: Site, run_id: RunId, task_id: TaskId, order: Ordered) ->
         NotClaimable: Someone else holds it, or it waits for something.
         Unfit: The executor cannot work on this machine.
     """
-    done = 0
+    done, judged = 0, False
     await aside(lambda: tidy(site))
     state = await aside(lambda: site.desk.run(run_id))
     while True:
         task = state.tasks[task_id]
         if task.status is Status.SUBMITTED:
-            state = await judge(site, run_id, task_id)
+            state, judged = await judge(site, run_id, task_id), True
             continue
-        if done and (task.status is not Status.READY or _enough(order, done)):
+        if (done or judged) and task.status is not Status.READY:
+            return state
+        if done and _enough(order, done):
             return state
         check = await claim(site, run_id, task_id, order)
         if check is None:
@@ -62,7 +66,9 @@ async def claim(
 ) -> ClaimCheck | None:
     """Take the claim check; None if asking for it ended the task instead."""
     command = Claim(task_id=task_id, owner=order.owner, ttl=order.ttl)
-    state = await aside(lambda: site.desk.handle(run_id, command))
+    with anyio.CancelScope(shield=True):
+        # A claim that was granted must come into the hands of someone who gives it back.
+        state = await aside(lambda: site.desk.handle(run_id, command))
     task = state.tasks[task_id]
     if task.status is not Status.CLAIMED:
         site.tell(Told("claim", f"task={task_id} {task.status}: {task.note}"))

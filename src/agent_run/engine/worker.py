@@ -6,6 +6,8 @@ lost, and everything the executor started is dead before this returns.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -28,12 +30,15 @@ from agent_run.engine.site import Site
 from agent_run.engine.telling import Told
 from agent_run.errors import StaleClaim, StoreError, TransitionError, Unfit
 from agent_run.ledger.commands import Heartbeat, Release, Submit
+from agent_run.ledger.lookup import held_claim
 from agent_run.ledger.state import RunState
 from agent_run.ports.executor import Executor, Job, Seen, Work
 from agent_run.ports.workspace import Base, Candidate, Checkout, Kind, Workspace
 
 _BEATS_PER_TTL: Final = 3
 _SHORTEST_PAUSE: Final = 0.05
+_LOOK: Final = 1.0
+"""Seconds until a worker knows that its task was cancelled."""
 _DONE_TO: Final[Mapping[Kind, str]] = {
     "added": "added",
     "changed": "updated",
@@ -185,29 +190,42 @@ def _submit(site: Site, check: ClaimCheck, executor: Executor, brought: _Brought
 
 
 async def _beat(site: Site, check: ClaimCheck, lease: _Lease, group: TaskGroup) -> None:
+    """Show that we live, and look in between whether the claim is still wanted."""
     ttl = check.expires_at - site.clock()
     pause = max(_SHORTEST_PAUSE, ttl.total_seconds() / _BEATS_PER_TTL)
-    heartbeat = Heartbeat(
-        task_id=check.task_id, actor=check.owner, claim=check.claim or 0, ttl=ttl
-    )
-    missed = 0
+    last, missed = anyio.current_time(), 0
     while True:
-        await anyio.sleep(pause)
+        await anyio.sleep(min(pause, _LOOK))
+        due = anyio.current_time() - last >= pause
         try:
-            await aside(lambda: site.desk.handle(check.run_id or check.task_id, heartbeat))
+            await aside(partial(_show_life if due else _look, site, check, ttl))
             missed = 0
         except StoreError as error:
             # The ledger may come back; the claim holds as long as its time has not passed.
-            missed += 1
+            missed += due
             if missed >= _BEATS_PER_TTL:
                 lease.lost = f"the ledger did not answer for a whole claim: {error}"
         except TransitionError as error:
             lease.lost = str(error)
+        last = anyio.current_time() if due else last
         if lease.submitting:
             return  # the answer to the record says how things stand
         if lease.lost:
             group.cancel_scope.cancel()
             return
+
+
+def _show_life(site: Site, check: ClaimCheck, ttl: timedelta) -> None:
+    heartbeat = Heartbeat(
+        task_id=check.task_id, actor=check.owner, claim=check.claim or 0, ttl=ttl
+    )
+    site.desk.handle(check.run_id or check.task_id, heartbeat)
+
+
+def _look(site: Site, check: ClaimCheck, ttl: timedelta) -> None:
+    """Find out that a task was cancelled or taken over, without waiting for the heartbeat."""
+    run = site.desk.run(check.run_id or check.task_id)
+    held_claim(run, check.task_id, check.claim or 0)
 
 
 async def _give_back(site: Site, check: ClaimCheck, reason: str, *, counts: bool) -> None:
