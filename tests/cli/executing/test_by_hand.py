@@ -98,3 +98,12 @@ def test_a_task_without_files_needs_only_its_record(
 
     assert (answer.code, answer.json["status"]) == (0, "accepted")
     assert answer.json["result"] is None
+
+
+def test_execute_first_judges_what_was_handed_in(ask: Ask, copy: Path, project: Path) -> None:
+    (copy / "a.py").write_text("x = 2\n")
+    submit(ask, project, "a.py")
+
+    answer = ask("execute", "t1", "--command", "false", "--json")
+
+    assert (answer.code, answer.json["status"], answer.json["attempt"]) == (0, "accepted", 1)

@@ -1,5 +1,6 @@
 """Ctrl-C: the claim is given back, and nothing that was started is still alive."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -71,3 +72,38 @@ def test_a_worker_that_is_interrupted_gives_its_claim_back(
     assert process.returncode == 130
     assert alive(token) == []
     assert ask("show", "t1", "--json").json["status"] == "ready"
+
+
+def test_a_task_that_is_cancelled_is_stopped_at_once(
+    ask: Ask, manifest: Write, project: Path
+) -> None:
+    token = f"7{project.stat().st_ino}"
+    words = [PROGRAM, "execute", manifest(), "--command", f"sleep {token}", "--json", "-q"]
+    with subprocess.Popen(words, cwd=project, stdout=subprocess.PIPE) as process:
+        until_alive(token)
+        cancelled = ask("cancel", "t1")
+        out, _ = process.communicate(timeout=PATIENCE)
+
+    assert cancelled.code == 0
+    assert (process.returncode, json.loads(out)["status"]) == (1, "cancelled")
+    assert alive(token) == []
+
+
+def test_a_task_that_someone_took_over_is_lost(
+    ask: Ask, manifest: Write, project: Path
+) -> None:
+    token = f"6{project.stat().st_ino}"
+    words = [PROGRAM, "execute", manifest(), "--command", f"sleep {token}"]
+    with subprocess.Popen(
+        words, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        until_alive(token)
+        ask("release", "t1", "--claim", "2", "--reason", "taken away")
+        ask("claim", "t1", "--owner", "bob")
+        out, err = process.communicate(timeout=PATIENCE)
+
+    assert process.returncode == 5
+    assert "[claim]   lost: " in out
+    assert "of 'bob' counts now" in err
+    assert alive(token) == []
+    assert ask("show", "t1", "--json").json["owner"] == "bob"

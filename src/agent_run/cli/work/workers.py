@@ -14,7 +14,7 @@ from agent_run.cli.speech import Speech
 from agent_run.cli.work.door import Door, opened
 from agent_run.cli.work.ending import Ending, ending_of
 from agent_run.cli.work.executing import fenced, warn_of_fence
-from agent_run.cli.work.listening import Transcript, completed, give_back, transcript
+from agent_run.cli.work.listening import Transcript, completed, transcript
 from agent_run.cli.work.verifying import judged
 from agent_run.contract.base import RunId, TaskId, format_duration
 from agent_run.contract.claim import ClaimCheck
@@ -38,7 +38,7 @@ from agent_run.wiring.settings import FenceMode, Settings
 from agent_run.wiring.site import Wanted, open_executor, open_site
 
 _LONGEST_WAIT: Final = 1.0
-_SHORTEST_WAIT: Final = 0.2
+_LONGEST_PATIENCE: Final = 60.0
 _AT_ONCE: Final = 100
 _SWEEPER: Final = "sweeper"
 
@@ -125,24 +125,19 @@ class _Crew:
         """Work on the most urgent task; say whether there was one."""
         desk = self.shift.desk
         await aside(lambda: sweep(desk))
-        check = await aside(
-            lambda: desk.claim_next(
-                owner=self.owner,
-                ttl=self.ttl,
-                run_id=self.shift.around["run_id"],
-                executors=tuple(self.hands),
+        with anyio.CancelScope(shield=True):
+            # A claim that was granted must come into the hands of someone who gives it back.
+            check = await aside(
+                lambda: desk.claim_next(
+                    owner=self.owner,
+                    ttl=self.ttl,
+                    run_id=self.shift.around["run_id"],
+                    executors=tuple(self.hands),
+                )
             )
-        )
         if check is None:
             return False
-        run_id, task_id, claim = check.run_id or check.task_id, check.task_id, check.claim or 0
-        try:
-            await self._attempt(run_id, check)
-        finally:
-            with anyio.CancelScope(shield=True):
-                await aside(
-                    lambda: give_back(desk, run_id, task_id, owner=self.owner, after=claim - 1)
-                )
+        await self._attempt(check.run_id or check.task_id, check)
         return True
 
     async def _attempt(self, run_id: RunId, check: ClaimCheck) -> None:
@@ -167,8 +162,9 @@ class _Crew:
 async def _judge_one(shift: _Shift) -> bool:
     """Judge one record; say whether there was one."""
     await aside(lambda: sweep(shift.desk))
+    most = _AT_ONCE + len(shift.passed_over)
     for row in await aside(
-        lambda: shift.desk.find("submitted", limit=_AT_ONCE, run_id=shift.around["run_id"])
+        lambda: shift.desk.find("submitted", limit=most, run_id=shift.around["run_id"])
     ):
         place = (row.run_id, row.task_id, row.changed)
         if place in shift.passed_over:
@@ -235,22 +231,30 @@ def _served(shift: _Shift, one_more: Callable[[], Awaitable[bool]]) -> int:
 
 
 async def _serve(shift: _Shift, one_more: Callable[[], Awaitable[bool]]) -> None:
-    once = shift.around["once"]
+    once, longest = shift.around["once"], _LONGEST_WAIT
     while True:
         try:
-            worked = await one_more()
+            worked, longest = await one_more(), _LONGEST_WAIT
         except Unfit:
             raise
         except AgentRunError as error:
-            # The ledger may come back; and trouble with one task is no trouble with the next.
+            # The ledger may come back, or the task; who asks too often fills the ledger.
             if once:
                 raise
             shift.speech.warn(str(error))
-            worked = False
+            worked, longest = False, min(2 * longest, _LONGEST_PATIENCE)
         shift.tell.finish()
         if not worked and once:
             return
         if not worked:
             # Workers that woke up together must not ask together again and again.
-            pause = random.uniform(_SHORTEST_WAIT, _LONGEST_WAIT)  # noqa: S311 - no secret
-            await aside(partial(shift.desk.wait, timedelta(seconds=pause)))
+            pause = random.uniform(longest / 5, longest)  # noqa: S311 - no secret
+            await _wait(shift.desk, pause, in_vain=longest > _LONGEST_WAIT)
+
+
+async def _wait(desk: Desk, seconds: float, *, in_vain: bool) -> None:
+    """Wait until something new is written; after trouble, wait out the whole time."""
+    if in_vain:
+        await anyio.sleep(seconds)
+    else:
+        await aside(partial(desk.wait, timedelta(seconds=seconds)))
