@@ -1,0 +1,83 @@
+"""The final region: reflect if asked for, save and summarize always.
+
+Each reads the ledger when it runs, so it knows of steps that failed, too.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from agent_run.contract.brief import Brief
+from agent_run.contract.record import Record
+from agent_run.desk import Desk
+from agent_run.executors.function import executor
+from agent_run.ports.executor import Executor
+from agent_run.recipes.places import sentence_of, write_json
+from agent_run.recipes.qa.planning import REFLECT, SAVE, SUMMARIZE
+from agent_run.recipes.qa.reporting import DraftReport, StepReport, draft_json, draft_report
+
+_NEAR: Final = 0.1
+
+
+def final_region(desk: Desk, folder: Path) -> tuple[Executor, ...]:
+    """Return who ends the run of a draft; results are saved in `folder`."""
+
+    @executor(REFLECT)
+    def reflect(brief: Brief) -> Record:
+        proposals = list(proposals_for(draft_report(desk, brief.run_id)))
+        notes = f"{len(proposals)} proposals"
+        return Record(status="done", output={"proposals": proposals}, notes=notes)
+
+    @executor(SAVE)
+    def save(brief: Brief) -> Record:
+        place = folder / f"{brief.run_id}.json"
+        write_json(place, draft_json(draft_report(desk, brief.run_id)))
+        return Record(status="done", output={"saved": str(place)}, notes=f"saved to {place}")
+
+    @executor(SUMMARIZE)
+    def summarize(brief: Brief) -> Record:
+        said = summary_of(draft_report(desk, brief.run_id))
+        return Record(status="done", output=said, notes=said)
+
+    return reflect, save, summarize
+
+
+def summary_of(draft: DraftReport) -> str:
+    """Return in a sentence or two what a person should know first."""
+    named = {
+        "failed": [one.step.id for one in draft.steps if one.outcome == "failed"],
+        "person": [one.step.id for one in draft.steps if one.outcome == "person"],
+    }
+    said = [f"{draft.name}: {len(draft.steps)} checks"]
+    if named["failed"]:
+        said.append(f"{sentence_of(named['failed'])} failed")
+    if named["person"]:
+        said.append(f"{sentence_of(named['person'])} must be decided by a person")
+    if len(said) == 1:
+        said.append("all passed")
+    if draft.over:
+        said.append(f"over budget: {'; '.join(draft.over)}")
+    return "; ".join(said)
+
+
+def proposals_for(draft: DraftReport) -> Iterator[str]:
+    """Yield what would make the report better, or the next one."""
+    for step in draft.steps:
+        yield from _about(step)
+
+
+def _about(step: StepReport) -> Iterator[str]:
+    sure = step.result["confidence"]
+    near = isinstance(sure, float) and 0 <= sure - step.step.min_confidence < _NEAR
+    if step.outcome == "passed" and near:
+        least = step.step.min_confidence
+        yield f"{step.step.id} passed with {sure:g}, hardly above {least:g}: have a look"
+    fixes = [one for one in step.remarks if one.get("suggestion")]
+    if fixes:
+        yield f"{step.step.id} has {len(fixes)} suggestions that can be taken over as they are"
+    if step.outcome == "failed" and not step.remarks:
+        yield f"{step.step.id} failed without a remark: say where, or nobody can mend it"
+    if step.outcome == "person" and not step.step.checks:
+        yield f"{step.step.id} is done by hand each time: give it a checker or a model"
+    for over in step.over:
+        yield f"{step.step.id} did not get through ({over}): give it more, or check less"

@@ -1,0 +1,192 @@
+"""The planner: a draft and a checklist become a plan, before anything is looked at.
+
+The same draft, checklist, rules, versions and model make the same plan under the same name.
+So checks that were interrupted go on where they stood, and what a person decided about a
+draft holds as long as the draft does.
+"""
+
+import re
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import Final
+
+from pydantic import JsonValue
+
+from agent_run.contract.base import Contract, RunId
+from agent_run.contract.budget import Budget
+from agent_run.contract.manifest import Manifest
+from agent_run.contract.plan import Plan
+from agent_run.engine.runs import planned
+from agent_run.errors import InvalidDocument
+from agent_run.executors.content.remarks import digest_of
+from agent_run.ledger.state import RunState
+from agent_run.recipes.qa.checklist import Checklist, QaPlan, Step
+from agent_run.recipes.qa.looking import digest_at, draft_at, keys_of
+from agent_run.recipes.qa.rules import Rules, open_checkers, rules_for
+from agent_run.recipes.qa.steps import CHECK, Assignment
+
+REFLECT: Final = "qa.reflect"
+SAVE: Final = "qa.save"
+SUMMARIZE: Final = "qa.summarize"
+RECIPE: Final = "qa"
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9]+")
+_LONGEST_STEM: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What holds for all drafts of one call."""
+
+    checklist: Checklist
+    beside: Path
+    """The folder of the checklist, in which its rule files lie."""
+    rules: Rules
+    today: date
+    model: str | None = None
+    min_confidence: float | None = None
+    """Instead of what the steps say. `None` leaves it to them."""
+    reflect: bool = False
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps with the confidence that is asked for."""
+        if self.min_confidence is None:
+            return self.checklist.steps
+        asked = {"min_confidence": self.min_confidence}
+        return tuple(step.model_copy(update=asked) for step in self.checklist.steps)
+
+
+class Dossier(Contract):
+    """What the plan of a draft is about, kept with the plan in the ledger."""
+
+    draft: str
+    name: str
+    plan: QaPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan for one draft, under the name of its run."""
+
+    run_id: RunId
+    plan: Plan
+    dossier: Dossier
+
+
+def plan_for(path: Path, name: str, wanted: Wanted) -> Planned:
+    """Return the plan for the draft at `path`, which people call `name`.
+
+    Raises:
+        InvalidDocument: There is no such file, or a rule file is not what it should be.
+    """
+    if not path.exists():
+        msg = f"draft {name!r} is not there"
+        raise InvalidDocument(msg)
+    draft = draft_at(path)
+    assignments = [
+        Assignment(
+            draft=str(path.resolve()),
+            digest=digest_at(draft),
+            checks=step.checks,
+            rules=rules_for(step, wanted.beside, wanted.rules),
+            model=wanted.model,
+            overall=wanted.checklist.overall_budget,
+        )
+        for step in wanted.steps
+    ]
+    keys = [
+        keys_of(draft, open_checkers(one.rules, one.checks), today=wanted.today)
+        for one in assignments
+    ]
+    identity = digest_of(
+        [step.model_dump(mode="json") for step in wanted.steps],
+        [one.model_dump(mode="json") for one in assignments],
+        keys,
+        wanted.reflect,
+    )
+    dossier = Dossier(
+        draft=str(path.resolve()),
+        name=name,
+        plan=QaPlan(
+            plan_id=str(uuid.uuid5(uuid.NAMESPACE_OID, identity)),
+            steps=wanted.steps,
+            overall_budget=wanted.checklist.overall_budget,
+        ),
+    )
+    return _planned(dossier, assignments, identity, wanted)
+
+
+def again(planned_before: Planned, number: int) -> Planned:
+    """Return the same plan under its next name, where the run before cannot go on."""
+    name = f"{planned_before.run_id}.{number}"
+    plan = planned_before.plan.model_copy(update={"plan_id": name})
+    return replace(planned_before, run_id=name, plan=plan)
+
+
+def dossier_of(run: RunState, run_id: RunId) -> Dossier:
+    """Return what a run of this recipe is about.
+
+    Raises:
+        ContractError: The run follows no plan of this recipe.
+    """
+    final = {step.task_id: step for step in planned(run, run_id).final}
+    if SAVE not in final:
+        msg = f"run {run_id!r} is not a check of a draft"
+        raise InvalidDocument(msg)
+    return Dossier.model_validate(final[SAVE].input)
+
+
+def _planned(
+    dossier: Dossier, assignments: Sequence[Assignment], identity: str, wanted: Wanted
+) -> Planned:
+    stem = _NOT_IN_NAMES.sub("-", Path(dossier.name).stem).strip("-")[:_LONGEST_STEM].strip("-")
+    run_id = f"qa-{stem or 'draft'}-{identity[:8]}"
+    known: dict[str, JsonValue] = dossier.model_dump(mode="json")
+    tokens = wanted.checklist.overall_budget.max_tokens if wanted.model else None
+    plan = Plan(
+        plan_id=run_id,
+        objective=f"Check {dossier.name} before it is published",
+        order="graph",
+        steps=tuple(
+            _manifest(step, assignment)
+            for step, assignment in zip(dossier.plan.steps, assignments, strict=True)
+        ),
+        final=tuple(_final(known, reflect=wanted.reflect)),
+        budget=Budget(max_tokens=tokens),
+    )
+    return Planned(run_id, plan, dossier)
+
+
+def _manifest(step: Step, assignment: Assignment) -> Manifest:
+    return Manifest(
+        task_id=step.id,
+        objective=step.goal,
+        handoff_notes=(step.context,) if step.context else (),
+        executor=CHECK,
+        input=assignment.model_dump(mode="json"),
+        budget=Budget(max_attempts=step.max_attempts, time_budget_sec=step.time_budget_sec),
+        min_confidence=step.min_confidence,
+        labels={"recipe": RECIPE},
+    )
+
+
+def _final(known: JsonValue, *, reflect: bool) -> list[Manifest]:
+    words = {
+        REFLECT: "Look at what was found, and say what would make the report better",
+        SAVE: "Save what was found about the draft",
+        SUMMARIZE: "Sum up what was found for the person who asked",
+    }
+    names = [REFLECT, SAVE, SUMMARIZE] if reflect else [SAVE, SUMMARIZE]
+    return [
+        Manifest(
+            task_id=name,
+            objective=words[name],
+            executor=name,
+            input=known,
+            labels={"recipe": RECIPE},
+        )
+        for name in names
+    ]

@@ -1,0 +1,139 @@
+"""Content QA: drafts in, a report out; killed at any point, it goes on when asked again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import anyio
+from anyio import to_thread
+
+from agent_run.contract.base import RunId
+from agent_run.desk import Desk
+from agent_run.engine.loop import Crew
+from agent_run.engine.runs import crew_of, resume, run_plan
+from agent_run.engine.site import Site
+from agent_run.engine.telling import Listener, to_nobody
+from agent_run.errors import UnknownRun
+from agent_run.ledger.state import FOR_A_PERSON, SETTLED, RunState
+from agent_run.ports.executor import Executor
+from agent_run.ports.gate import Cache
+from agent_run.recipes.places import file_less_site
+from agent_run.recipes.qa.ending import final_region
+from agent_run.recipes.qa.opinions import Asker
+from agent_run.recipes.qa.planning import Planned, Wanted, again, dossier_of, plan_for
+from agent_run.recipes.qa.reporting import DraftReport, Report, draft_report
+from agent_run.recipes.qa.steps import CheckStep, rejection
+from agent_run.wiring.opening import wall_clock
+
+_TTL: Final = timedelta(seconds=20)
+_AT_REST: Final = SETTLED | FOR_A_PERSON
+
+
+@dataclass(frozen=True, slots=True)
+class Shop:
+    """Where drafts are checked, and by whom."""
+
+    desk: Desk
+    state: Path
+    """The state folder: results are saved below it."""
+    cache: Cache
+    owner: str = "qa"
+    ask: Asker | None = None
+    """How a model is asked. `None` asks none."""
+    tell: Listener = to_nobody
+    fresh: bool = False
+    """Look at everything again, whatever was found before."""
+    drafts_at_once: int = 4
+
+    def site(self) -> Site:
+        """Return where the steps are worked on."""
+        return file_less_site(self.desk, self.state, cache=self.cache, tell=self.tell)
+
+    def crew(self) -> Crew:
+        """Return who does the steps and the final region."""
+        team = executors_of(self.desk, self.state, self.cache, self.ask)
+        made = crew_of(team, owner=self.owner, at_once=4)
+        return Crew(made.executors, owner=made.owner, at_once=made.at_once, ttl=_TTL)
+
+
+def executors_of(
+    desk: Desk, state: Path, cache: Cache, ask: Asker | None = None
+) -> tuple[Executor, ...]:
+    """Return everybody that plans of this recipe name, so that any process can go on."""
+    return (
+        CheckStep(desk, cache, wall_clock, ask),
+        *final_region(desk, state / "qa"),
+    )
+
+
+def plans_for(drafts: Sequence[str], wanted: Wanted) -> list[Planned]:
+    """Return a plan for each draft.
+
+    Raises:
+        InvalidDocument: A draft is not there, or a rule file is not what it should be.
+    """
+    return [plan_for(Path(name), name, wanted) for name in dict.fromkeys(drafts)]
+
+
+async def check_drafts(shop: Shop, drafts: Sequence[str], wanted: Wanted) -> Report:
+    """Carry out the checklist for each draft, and return the report.
+
+    Raises:
+        InvalidDocument: Something is wrong with the request; nothing was begun.
+    """
+    plans = await to_thread.run_sync(plans_for, drafts, wanted)
+    reports: dict[int, DraftReport] = {}
+    limit = anyio.CapacityLimiter(shop.drafts_at_once)
+    site, crew = shop.site(), shop.crew()
+
+    async def check(number: int, plan: Planned) -> None:
+        async with limit:
+            reports[number] = await _checked(shop, plan, site, crew)
+
+    async with anyio.create_task_group() as group:
+        for number, plan in enumerate(plans):
+            group.start_soon(check, number, plan)
+    return Report(tuple(reports[number] for number in range(len(plans))))
+
+
+async def _checked(shop: Shop, plan: Planned, site: Site, crew: Crew) -> DraftReport:
+    name, before = await to_thread.run_sync(_place_for, shop, plan)
+    done: frozenset[str] = frozenset()
+    if before is None:
+        named = again(plan, int(name.rpartition(".")[2])) if name != plan.run_id else plan
+        await run_plan(site, named.plan, crew, run_id=name)
+    else:
+        done = frozenset(
+            task for task, state in before.tasks.items() if state.status in _AT_REST
+        )
+        await resume(site, name, crew)
+    return await to_thread.run_sync(lambda: draft_report(shop.desk, name, reused=done))
+
+
+def _place_for(shop: Shop, plan: Planned) -> tuple[RunId, RunState | None]:
+    """Return the run to go on with, or the name of a new one and nothing."""
+    name, number = plan.run_id, 1
+    while True:
+        try:
+            run = shop.desk.run(name)
+        except UnknownRun:
+            return name, None
+        if not shop.fresh and _can_go_on(run, name, site_time=wall_clock()):
+            return name, run
+        number += 1
+        name = f"{plan.run_id}.{number}"
+
+
+def _can_go_on(run: RunState, run_id: RunId, *, site_time: datetime) -> bool:
+    """Say whether the run is done as far as it goes, or has time left to get there."""
+    if run.cancelled:
+        return False
+    if run.tasks and all(
+        task.status in _AT_REST or rejection(task.returned) for task in run.tasks.values()
+    ):
+        return True
+    seconds = dossier_of(run, run_id).plan.overall_budget.time_budget_sec
+    opened = run.opened_at or site_time
+    return site_time < opened + timedelta(seconds=seconds)
