@@ -1,0 +1,31 @@
+"""The how-to pages of execution are true: every file is written, every command is run."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.test_tutorial import _BLOCK, DOCS, commands_of, is_shown_by, run
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("page", "count"), [("execute.md", 11), ("review.md", 8)])
+def test_the_page_shows_what_really_happens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str, count: int
+) -> None:
+    for who in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{who}_NAME", "Ada")
+        monkeypatch.setenv(f"GIT_{who}_EMAIL", "ada@example.invalid")
+    (tmp_path / "agent-run.toml").write_text("")
+    (tmp_path / ".gitignore").write_text("*.yaml\n")
+    ran = 0
+
+    for language, title, body in _BLOCK.findall((DOCS / "how-to" / page).read_text()):
+        if title:
+            (tmp_path / title).write_text(body)
+        if language == "console":
+            for shown in commands_of(body):
+                really = run(shown.command, tmp_path)
+                assert is_shown_by(really, shown.output), f"$ {shown.command}\n{really}"
+                ran += 1
+
+    assert ran == count
