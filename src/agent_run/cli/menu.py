@@ -23,6 +23,7 @@ _HANDOFF: Final = "agent_run.cli.handing_over"
 _EXECUTE: Final = "agent_run.cli.executing"
 _REVIEW: Final = "agent_run.cli.reviewing"
 _LOOK: Final = "agent_run.cli.looking"
+_MEASURE: Final = "agent_run.cli.measuring"
 _RUN: Final = "agent_run.cli.running"
 
 MENU: Final[Mapping[str, Mapping[str, Entry]]] = {
@@ -84,6 +85,8 @@ MENU: Final[Mapping[str, Mapping[str, Entry]]] = {
         "status": Entry(f"{_LOOK}:status", "Show where the tasks stand."),
         "show": Entry(f"{_LOOK}:show", "Show everything about one task."),
         "ledger": Entry(f"{_LOOK}:ledger", "Show the pages of the ledger, or verify them."),
+        "metrics": Entry(f"{_MEASURE}:metrics", "Show what the ledger says in numbers."),
+        "trace": Entry(f"{_MEASURE}:trace", "Draw when everything about a task happened."),
     },
     "Settings": {
         "config": Entry(f"{_SETUP}:config", "Show what is configured, and where it came from."),

@@ -36,12 +36,39 @@ class BudgetLine:
     run_id: str
     task_id: str
     """Empty for the run as a whole."""
-    uses: dict[Dimension, Use]
-    """`seconds` is the longest attempt of a task, and the whole time of a run."""
+    attempts: int
+    tokens: int
+    cost_usd: Decimal
+    seconds: float
+    """The longest attempt of a task, or the whole time of a run."""
+    limits: Limits
+
+    @property
+    def uses(self) -> dict[Dimension, Use]:
+        limits = self.limits
+        most = None if limits.cost_usd is None else float(limits.cost_usd)
+        return {
+            "attempts": Use(self.attempts, limits.attempts),
+            "tokens": Use(self.tokens, limits.tokens),
+            "cost_usd": Use(float(self.cost_usd), most),
+            "seconds": Use(self.seconds, limits.seconds),
+        }
 
     @property
     def over(self) -> tuple[Dimension, ...]:
+        """The dimensions in which more was used than granted."""
         return tuple(name for name, use in self.uses.items() if use.over)
+
+    @property
+    def within(self) -> bool:
+        """Whether nothing is over; the same as an empty `over`, and much cheaper."""
+        limits = self.limits
+        return (
+            (limits.attempts is None or self.attempts <= limits.attempts)
+            and (limits.tokens is None or self.tokens <= limits.tokens)
+            and (limits.cost_usd is None or self.cost_usd <= limits.cost_usd)
+            and (limits.seconds is None or self.seconds <= limits.seconds)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +94,8 @@ class Budgets:
     runs: tuple[BudgetLine, ...]
     tasks: tuple[BudgetLine, ...]
     steps: tuple[StepUse, ...]
-
-    @property
-    def over(self) -> tuple[BudgetLine, ...]:
-        """The runs and tasks that used more than was granted."""
-        return tuple(line for line in (*self.runs, *self.tasks) if line.over)
+    over: tuple[BudgetLine, ...]
+    """The runs and tasks that used more than was granted."""
 
 
 def budgets(runs: Sequence[Run]) -> Budgets:
@@ -82,38 +106,44 @@ def budgets(runs: Sequence[Run]) -> Budgets:
         inside = [_task_line(task) for task in run.tasks.values()]
         of_runs.append(_run_line(run, inside))
         lines += inside
-    tasks = tasks_of(runs)
-    over = {(line.run_id, line.task_id) for line in lines if line.over}
-    return Budgets(tuple(of_runs), tuple(lines), tuple(_steps(tasks, over)))
+    over = tuple(line for line in (*of_runs, *lines) if not line.within)
+    named = {(line.run_id, line.task_id) for line in over}
+    return Budgets(
+        runs=tuple(of_runs),
+        tasks=tuple(lines),
+        steps=tuple(_steps(tasks_of(runs), named)),
+        over=over,
+    )
 
 
 def _task_line(task: Task) -> BudgetLine:
-    spent, limits = task.spent, task.limits
-    longest = max((one.seconds or 0.0 for one in task.attempts), default=0.0)
-    # An attempt that was given back, or ended in a question, is not used up.
-    attempts = sum(1 for one in task.attempts if one.end not in {"released", "asked"})
-    uses = _uses(attempts, spent.tokens, float(spent.cost_usd), longest, limits)
-    return BudgetLine(task.run_id, task.task_id, uses)
+    spent = task.spent
+    longest, attempts = 0.0, 0
+    for one in task.attempts:
+        longest = max(longest, one.seconds or 0.0)
+        # An attempt that was given back, or ended in a question, is not used up.
+        attempts += one.end not in {"released", "asked"}
+    return BudgetLine(
+        run_id=task.run_id,
+        task_id=task.task_id,
+        attempts=attempts,
+        tokens=spent.tokens,
+        cost_usd=spent.cost_usd,
+        seconds=longest,
+        limits=task.limits,
+    )
 
 
 def _run_line(run: Run, tasks: Sequence[BudgetLine]) -> BudgetLine:
-    attempts = sum(len(task.attempts) for task in run.tasks.values())
-    tokens = sum(int(line.uses["tokens"].used) for line in tasks)
-    cost = sum((task.spent.cost_usd for task in run.tasks.values()), Decimal(0))
-    uses = _uses(attempts, tokens, float(cost), run.seconds, run.limits)
-    return BudgetLine(run.run_id, "", uses)
-
-
-def _uses(
-    attempts: int, tokens: int, cost: float, seconds: float, limits: Limits
-) -> dict[Dimension, Use]:
-    most = None if limits.cost_usd is None else float(limits.cost_usd)
-    return {
-        "attempts": Use(attempts, limits.attempts),
-        "tokens": Use(tokens, limits.tokens),
-        "cost_usd": Use(cost, most),
-        "seconds": Use(seconds, limits.seconds),
-    }
+    return BudgetLine(
+        run_id=run.run_id,
+        task_id="",
+        attempts=sum(len(task.attempts) for task in run.tasks.values()),
+        tokens=sum(line.tokens for line in tasks),
+        cost_usd=sum((line.cost_usd for line in tasks), Decimal(0)),
+        seconds=run.seconds,
+        limits=run.limits,
+    )
 
 
 def _steps(tasks: Sequence[Task], over: set[tuple[str, str]]) -> Iterator[StepUse]:

@@ -50,14 +50,14 @@ def exposition(metrics: Metrics) -> str:
 
 def families(metrics: Metrics) -> Iterator[Family]:
     """Yield every number by its name; other exporters use the same names."""
-    over = metrics.budgets
+    over = metrics.budgets.over
     yield _family("agent_run_runs", "Runs that were counted.", [(metrics.runs, {})])
     yield _family(
         "agent_run_budget_over",
         "Runs and tasks that used more than was granted.",
         [
-            (sum(1 for line in over.runs if line.over), {"scope": "run"}),
-            (sum(1 for line in over.tasks if line.over), {"scope": "task"}),
+            (sum(1 for line in over if not line.task_id), {"scope": "run"}),
+            (sum(1 for line in over if line.task_id), {"scope": "task"}),
         ],
     )
     yield from _work(metrics.quality)

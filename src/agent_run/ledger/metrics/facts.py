@@ -176,6 +176,8 @@ class Task:
 
     @property
     def spent(self) -> Amount:
+        if len(self.attempts) == 1:  # as most tasks have, and then there is nothing to add
+            return self.attempts[0].spent
         whole = Amount()
         for attempt in self.attempts:
             whole.add(attempt.spent)

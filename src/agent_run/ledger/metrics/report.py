@@ -92,13 +92,18 @@ def _budgets(found: Budgets) -> dict[str, JsonValue]:
 
 
 def _line(line: BudgetLine) -> dict[str, JsonValue]:
-    told: dict[str, JsonValue] = {"run_id": line.run_id}
-    if line.task_id:
-        told["task_id"] = line.task_id
-    for name, use in line.uses.items():
-        told[name] = {"used": _round(use.used), "limit": use.limit}
-    told["over"] = list(line.over)
-    return told
+    # One for every task there is, so nothing is looked up twice.
+    limits = line.limits
+    cost = None if limits.cost_usd is None else _money(limits.cost_usd)
+    return {
+        "run_id": line.run_id,
+        "task_id": line.task_id or None,
+        "attempts": {"used": line.attempts, "limit": limits.attempts},
+        "tokens": {"used": line.tokens, "limit": limits.tokens},
+        "cost_usd": {"used": _money(line.cost_usd), "limit": cost},
+        "seconds": {"used": _round(line.seconds), "limit": limits.seconds},
+        "over": [] if line.within else list(line.over),
+    }
 
 
 def _step_use(step: StepUse) -> dict[str, JsonValue]:

@@ -1,0 +1,167 @@
+"""Declares the commands that measure: metrics, trace, eval, replay."""
+
+import click
+
+from agent_run.cli.declaring import common_options, works_in
+from agent_run.cli.values import NAME, TEXT
+
+_FILE = click.Path(dir_okay=False)
+
+
+@works_in("agent_run.cli.work.measuring:metrics")
+@click.option("--run", "run_id", type=NAME, metavar="RUN", help="Only this run.")
+@click.option(
+    "--since", type=TEXT, metavar="WHEN", help="Only tasks posted since: 7d, 2026-11-01."
+)
+@click.option("--prometheus", is_flag=True, help="In the text format of Prometheus.")
+@click.option("--html", type=_FILE, metavar="FILE", help="Write a page with plots to FILE.")
+@click.option("--otlp", is_flag=True, help="Send them where the OTEL_ variables say.")
+def metrics() -> None:
+    """Show what the ledger says in numbers.
+
+    Budgets against plan, confidence by step with regressions named, escalations and how long
+    people took, agreement with people, first-pass acceptance, rework, gate failures, cost.
+    """
+
+
+@works_in("agent_run.cli.work.tracing:trace")
+@click.argument("what", metavar="TASK|RUN")
+@click.option("--width", type=click.IntRange(10, 400), default=40, help="Width of the bars.")
+@click.option("--otlp", is_flag=True, help="Send the spans where the OTEL_ variables say.")
+@click.option("--content", is_flag=True, help="With --otlp: send what people wrote, too.")
+def trace() -> None:
+    """Draw when everything about a task happened.
+
+    A name that is both a task and a run means the task; RUN/ with a slash means the run.
+    """
+
+
+@works_in("agent_run.cli.work.replaying:replay")
+@click.argument("run_id", type=NAME, metavar="RUN")
+@click.option(
+    "--min-confidence",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="Judge as if every task demanded so much confidence.",
+)
+def replay() -> None:
+    """Judge the records of a run again with today's gates.
+
+    Nothing is executed and nothing is written. Gates that need the files of the work cannot
+    be asked again; what they found then still counts. Exits with 4 when a verdict differs.
+    """
+
+
+@works_in("agent_run.cli.work.evaluating:check")
+@click.argument("dataset", type=_FILE)
+def check() -> None:
+    """Report every fault of a dataset, with its line."""
+
+
+@works_in("agent_run.cli.work.evaluating:run")
+@click.argument("dataset", type=_FILE)
+@click.option("--plan", type=_FILE, required=True, help="The plan each case is put through.")
+@click.option("--out", type=click.Path(file_okay=False), required=True, help="Result folder.")
+@click.option("--at-once", type=click.IntRange(1, 256), default=4, show_default=True)
+@click.option("--min", "least", multiple=True, metavar="SCORE=N", help="Fail below N.")
+@click.option("--max", "most", multiple=True, metavar="SCORE=N", help="Fail above N.")
+def run() -> None:
+    """Put every case of a dataset through a plan, and score what came out.
+
+    Each case is a run of its own in a ledger of its own below the result folder. What is
+    there already is not done again. Exits with 1 when a score misses its limit.
+    """
+
+
+@works_in("agent_run.cli.work.evaluating:show")
+@click.argument("results", type=click.Path(file_okay=False))
+@click.option("--min", "least", multiple=True, metavar="SCORE=N", help="Fail below N.")
+@click.option("--max", "most", multiple=True, metavar="SCORE=N", help="Fail above N.")
+def show() -> None:
+    """Show the scores of an evaluation that was run."""
+
+
+@works_in("agent_run.cli.work.evaluating:compare")
+@click.argument("before", type=click.Path(file_okay=False))
+@click.argument("after", type=click.Path(file_okay=False))
+@click.option("--fail-if-worse", is_flag=True, help="Exit with 1 when it became worse.")
+def compare() -> None:
+    """Compare two evaluations of the same cases, and say whether it is more than chance."""
+
+
+@works_in("agent_run.cli.work.rating:hand_out")
+@click.argument("results", type=click.Path(file_okay=False))
+@click.option("--rubric", type=_FILE, required=True, help="What is scored, and on which scale.")
+@click.option("--csv", type=_FILE, required=True, help="The sheet a person fills in.")
+@click.option("--key", type=_FILE, required=True, help="Says which row is which case.")
+@click.option("--seed", type=TEXT, default="0", help="Decides the order of the rows.")
+def hand_out() -> None:
+    """Write reports as a sheet that a person scores without knowing where they are from."""
+
+
+@works_in("agent_run.cli.work.rating:take_in")
+@click.argument("csv", type=_FILE)
+@click.option("--rubric", type=_FILE, required=True)
+@click.option("--key", type=_FILE, required=True)
+@click.option("--out", type=_FILE, required=True, help="Where the scores are written.")
+def take_in() -> None:
+    """Read a sheet that a person has filled in."""
+
+
+@works_in("agent_run.cli.work.rating:ask")
+@click.argument("results", type=click.Path(file_okay=False))
+@click.option("--rubric", type=_FILE, required=True)
+@click.option("--scorer", type=TEXT, required=True, metavar="package.module:name")
+@click.option("--out", type=_FILE, required=True, help="Where the scores are written.")
+def ask() -> None:
+    """Let a function, for example one that asks a model, score each report."""
+
+
+@works_in("agent_run.cli.work.rating:summary")
+@click.argument("scores", type=_FILE, nargs=-1, required=True)
+def summary() -> None:
+    """Show what was scored, and how far two raters agree."""
+
+
+@works_in("agent_run.cli.work.canarying:assign")
+@click.argument("canary", type=_FILE)
+@click.argument("plan", type=_FILE)
+def assign() -> None:
+    """Print the plan with its low-risk tasks divided between both versions."""
+
+
+@works_in("agent_run.cli.work.canarying:judge")
+@click.argument("canary", type=_FILE)
+@click.option("--since", type=TEXT, metavar="WHEN", help="Only tasks posted since.")
+def judge() -> None:
+    """Compare both versions on the ledger, and say whether to promote or roll back.
+
+    Exits with 1 when the new version should be rolled back or has passed a limit.
+    """
+
+
+rubric = click.Group(
+    "rubric",
+    commands={"hand-out": hand_out, "take-in": take_in, "ask": ask, "summary": summary},
+    params=common_options(),
+    help="Score how clear reports are: by a person, blind, or by a function.",
+)
+canary = click.Group(
+    "canary",
+    commands={"assign": assign, "judge": judge},
+    params=common_options(),
+    help="Route a share of low-risk work to a new version, and judge it.",
+)
+evaluate = click.Group(
+    "eval",
+    commands={
+        "check": check,
+        "run": run,
+        "show": show,
+        "compare": compare,
+        "rubric": rubric,
+        "canary": canary,
+    },
+    params=common_options(),
+    help="Measure a plan on a dataset, compare versions, score reports.",
+)

@@ -1,0 +1,130 @@
+"""The work of `metrics`: the ledger in numbers, for a terminal, programs, or a page."""
+
+import gc
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import click
+
+from agent_run.cli.declaring import loaded
+from agent_run.cli.exits import Exit
+from agent_run.cli.speech import Speech
+from agent_run.cli.work.door import Door, opened
+from agent_run.contract.base import RunId, parse_duration
+from agent_run.errors import Unfit, UnknownRun
+from agent_run.ledger.metrics.facts import Run, posted_since
+from agent_run.ledger.metrics.gathering import gather
+from agent_run.ledger.metrics.report import Metrics, as_json, measure
+from agent_run.ledger.metrics.tables import (
+    Table,
+    agreement_table,
+    answering_table,
+    cost_table,
+    over_table,
+    quality_table,
+    refusal_table,
+    step_table,
+)
+from agent_run.wiring.opening import wall_clock
+
+_MOST_ROWS: Final = 40
+
+
+def metrics(
+    speech: Speech,
+    *,
+    run_id: RunId | None,
+    since: str | None,
+    prometheus: bool,
+    html: str | None,
+    otlp: bool,
+) -> int:
+    """Show the metrics in the form that was asked for."""
+    moment = None if since is None else moment_of(since, now=wall_clock())
+    with opened(speech) as door:
+        runs = facts(door, run_id, moment)
+    found = measure(runs, since=moment)
+    if otlp:
+        loaded("agent_run.cli.work.spans:sending")().metrics(found, runs)
+    if html is not None:
+        _write(speech, html, found)
+    if speech.as_json:
+        speech.object(as_json(found))
+    elif prometheus:
+        exposition = loaded("agent_run.ledger.metrics.exposition:exposition")
+        speech.show(*exposition(found).splitlines())
+    elif html is None:
+        _tables(speech, found)
+    return Exit.DONE
+
+
+def facts(door: Door, run_id: RunId | None, since: datetime | None) -> list[Run]:
+    """Return what the ledger says about one run or about all, oldest first."""
+    if run_id is not None and not door.desk.store.runs(run_id=run_id):
+        msg = f"no run {run_id!r} in this ledger"
+        raise UnknownRun(msg)
+    rows = [run_id] if run_id else [row.run_id for row in reversed(door.desk.runs())]
+    # What is gathered stays until the end; looking for garbage among it is in vain.
+    gc.disable()
+    try:
+        runs = [run for name in rows if (run := gather(door.desk.pages(name))) is not None]
+    finally:
+        gc.enable()
+    return runs if since is None else posted_since(runs, since)
+
+
+def moment_of(text: str, *, now: datetime) -> datetime:
+    """Return the time that `7d`, `2026-11-01` or `2026-11-01T12:00Z` stands for.
+
+    Raises:
+        click.BadParameter: It stands for none.
+    """
+    try:
+        span = parse_duration(text)
+    except ValueError:
+        span = None
+    if isinstance(span, timedelta):
+        return now - span
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        msg = f"{text!r} is no time, expected something like 7d or 2026-11-01T12:00Z"
+        raise click.BadParameter(msg, click.get_current_context()) from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _tables(speech: Speech, found: Metrics) -> None:
+    if not found.tasks:
+        speech.tell("no tasks")
+        return
+    tables: Iterable[Table] = (
+        quality_table(found),
+        step_table(found),
+        refusal_table(found),
+        answering_table(found),
+        agreement_table(found),
+        over_table(found),
+        cost_table("model", found.costs.by_model),
+    )
+    for number, table in enumerate(table for table in tables if table.rows):
+        if number:
+            speech.show("")
+        shown = table.rows[:_MOST_ROWS]
+        speech.table(table.head, shown)
+        if len(shown) < len(table.rows):
+            left = len(table.rows) - len(shown)
+            speech.tell(f"{table.title}: {left} more rows; --json and --html have them all")
+
+
+def _write(speech: Speech, file: str, found: Metrics) -> None:
+    page = loaded("agent_run.ledger.metrics.web_page:web_page")(
+        found, title=f"Metrics of {Path.cwd().name}"
+    )
+    try:
+        Path(file).write_text(page, encoding="utf-8")
+    except OSError as error:
+        msg = f"{file!r} cannot be written: {error.strerror}"
+        raise Unfit(msg) from error
+    speech.tell(f"wrote {file}")
