@@ -18,6 +18,7 @@ from agent_run.engine.aside import aside, within
 from agent_run.engine.basing import checkout_name, recorded_base
 from agent_run.engine.folders import held_folder
 from agent_run.engine.handing import handing
+from agent_run.engine.parting import let_go as let_go  # noqa: PLC0414 - offered here too
 from agent_run.engine.rooms import CleanRooms
 from agent_run.engine.site import Site
 from agent_run.engine.telling import Told
@@ -25,7 +26,7 @@ from agent_run.errors import AgentRunError, TransitionError
 from agent_run.ledger.commands import Decide, Judge
 from agent_run.ledger.events import TaskAccepted
 from agent_run.ledger.rules import decide
-from agent_run.ledger.state import SETTLED, RunState, Status, TaskState
+from agent_run.ledger.state import RunState, Status, TaskState
 from agent_run.ports.gate import Case, Gate
 from agent_run.ports.workspace import Base, Candidate, Result, Stamp
 
@@ -103,17 +104,6 @@ def _gains(
         )
         gains["handoffs"], gains["misfits"] = handed.envelopes, handed.misfits
     return gains
-
-
-def let_go(site: Site, run_id: RunId, task: TaskState, claim: int | None) -> None:
-    """Give the files of a judged claim up, unless a verdict on them is still to come."""
-    if site.workspace is None or task.status in {Status.SUBMITTED, Status.ESCALATED}:
-        return
-    name = checkout_name(run_id, task.manifest.task_id)
-    if claim is not None and site.workspace.candidate(name, claim) is not None:
-        site.workspace.discard(site.workspace.reopen(name, claim))
-    if task.status in SETTLED:  # to remove files between attempts would slow the next one
-        site.workspace.sweep()
 
 
 def rollback_note(task_id: TaskId) -> str:

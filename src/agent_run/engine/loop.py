@@ -7,6 +7,7 @@ reads the run and goes on; what was finished is not done again.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from time import monotonic
 from typing import Final, TypeVar
 
 import anyio
@@ -15,6 +16,8 @@ from anyio.abc import TaskGroup
 from agent_run.contract.base import RunId, TaskId
 from agent_run.desk.together import Together
 from agent_run.engine.execute import Ordered, execute
+from agent_run.engine.fileless import Bench, touches_no_files
+from agent_run.engine.line import Line
 from agent_run.engine.site import Site
 from agent_run.engine.telling import Told
 from agent_run.errors import ContractError, NotClaimable, StaleClaim, Unfit
@@ -22,13 +25,14 @@ from agent_run.ledger.commands import Escalate, Expire, Lapse
 from agent_run.ledger.lookup import expired
 from agent_run.ledger.state import RunState, Status
 from agent_run.ports.executor import Executor
-from agent_run.topology.ordering import ready_in_order, seconds_of, ways_to_go
 from agent_run.topology.shape import Topology
 
 ResultT = TypeVar("ResultT")
 
 _TTL: Final = timedelta(seconds=60)
 _LONGEST_NAP: Final = 1.0
+_REST: Final = 30.0
+"""How long the driver lets a run go on by itself, as a multiple of what lining up took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +57,31 @@ class Crew:
 class _Floor:
     """What is being worked on right now, in this process."""
 
-    desk: Together
+    site: Site
+    run_id: RunId
+    crew: Crew
+    bench: Bench
+    line: Line = field(default_factory=Line)
     busy: set[TaskId] = field(default_factory=set)
     declined: dict[TaskId, int] = field(default_factory=dict)
     """Task -> page of the run at which it could not be claimed."""
     moved: anyio.Event = field(default_factory=anyio.Event)
-    lengths: dict[TaskId, float] = field(default_factory=dict)
-    """How long the way behind each task is; computed again when tasks were added."""
+
+    @property
+    def desk(self) -> Together:
+        return self.bench.desk
 
     def stir(self) -> None:
         self.moved.set()
-        self.moved = anyio.Event()
+
+    def take(self) -> TaskId | None:
+        """Take the next task of the line, unless enough are worked on."""
+        if len(self.busy) >= self.crew.at_once:
+            return None
+        task_id = self.line.take(without=self.busy)
+        if task_id is not None:
+            self.busy.add(task_id)
+        return task_id
 
 
 async def drive(site: Site, run_id: RunId, topology: Topology, crew: Crew) -> RunState:
@@ -71,69 +89,95 @@ async def drive(site: Site, run_id: RunId, topology: Topology, crew: Crew) -> Ru
 
     It ends when everything is settled, or when all that is left waits for a person.
     """
-    floor = _Floor(Together(site.desk))
+    trace_id = await _aside(lambda: site.desk.trace_id(run_id))
+    bench = Bench(site, Together(site.desk), run_id, trace_id, crew.owner, crew.ttl)
+    floor = _Floor(site, run_id, crew, bench)
     async with anyio.create_task_group() as group:
-        run = await _aside(lambda: site.desk.run(run_id))
+        group.start_soon(bench.beat)
         while True:
-            run = await _reacted(floor, run_id, run, topology)
-            run = await _swept(floor, run_id, run, site.clock())
-            _send_to_work(site, run_id, run, crew, floor, group)
+            floor.moved = anyio.Event()
+            run = await _aside(lambda: site.desk.run(run_id))
+            run = await _reacted(floor, run, topology)
+            run = await _swept(floor, run, site.clock())
+            took = _line_up(floor, run)
+            _send_to_work(floor, group)
             if not floor.busy and not _will_move(run):
                 break
-            with anyio.move_on_after(_LONGEST_NAP):
-                await floor.moved.wait()
-            run = await _aside(lambda: site.desk.run(run_id))
+            await _until_it_moves(floor, rest=took * _REST)
+        group.cancel_scope.cancel()
     return run
 
 
-async def _reacted(floor: _Floor, run_id: RunId, run: RunState, topology: Topology) -> RunState:
+async def _until_it_moves(floor: _Floor, *, rest: float) -> None:
+    """Wait until the whole run is worth looking at again.
+
+    A long run takes long to look at. What must not wait for that goes on by itself: whoever
+    ends a task takes the next one from the line.
+    """
+    with anyio.move_on_after(_LONGEST_NAP):
+        await anyio.sleep(rest)
+        await floor.moved.wait()
+
+
+async def _reacted(floor: _Floor, run: RunState, topology: Topology) -> RunState:
     """Write down everything the topology wants next, until it wants nothing more."""
     while commands := topology(run):
-        run = await floor.desk.handle(run_id, *commands)
+        run = await floor.desk.handle(floor.run_id, *commands)
     return run
 
 
-async def _swept(floor: _Floor, run_id: RunId, run: RunState, now: datetime) -> RunState:
+async def _swept(floor: _Floor, run: RunState, now: datetime) -> RunState:
     """Let go of claims whose owners vanished, and of questions nobody answered in time."""
     for name, task in run.tasks.items():
         if task.status is Status.CLAIMED and name not in floor.busy and expired(task, now):
-            run = await floor.desk.handle(run_id, Expire(task_id=name, actor="driver"))
+            run = await floor.desk.handle(floor.run_id, Expire(task_id=name, actor="driver"))
         elif task.status is Status.ASKED and task.deadline and task.deadline <= now:
-            run = await floor.desk.handle(run_id, Lapse(task_id=name, actor="driver"))
+            run = await floor.desk.handle(floor.run_id, Lapse(task_id=name, actor="driver"))
     return run
 
 
-def _send_to_work(
-    site: Site, run_id: RunId, run: RunState, crew: Crew, floor: _Floor, group: TaskGroup
-) -> None:
-    if len(floor.busy) >= crew.at_once:
-        return
-    for task_id in _in_order(run, floor):
-        if task_id in floor.busy or floor.declined.get(task_id) == run.seq:
-            continue
-        floor.busy.add(task_id)
-        group.start_soon(_work, site, run_id, task_id, crew, floor)
-        if len(floor.busy) >= crew.at_once:
-            return
+def _line_up(floor: _Floor, run: RunState) -> float:
+    """Line up what can be begun, and return how many seconds it took to find out."""
+    began = monotonic()
+    refused = {task for task, page in floor.declined.items() if page == run.seq}
+    floor.line.fill(run, without=floor.busy | refused)
+    return monotonic() - began
 
 
-def _in_order(run: RunState, floor: _Floor) -> list[TaskId]:
-    if len(floor.lengths) != len(run.tasks):
-        needs = {name: task.manifest.needs for name, task in run.tasks.items()}
-        floor.lengths = ways_to_go(needs, lambda name: seconds_of(run.tasks[name].manifest))
-    waiting = [name for name, task in run.tasks.items() if task.status is Status.SUBMITTED]
-    return [*waiting, *ready_in_order(run, floor.lengths)]
+def _send_to_work(floor: _Floor, group: TaskGroup) -> None:
+    while (task_id := floor.take()) is not None:
+        group.start_soon(_hand, floor, task_id)
 
 
-async def _work(site: Site, run_id: RunId, task_id: TaskId, crew: Crew, floor: _Floor) -> None:
+async def _hand(floor: _Floor, task_id: TaskId) -> None:
+    """Work on one task after the other, as long as there is one in the line."""
+    following: TaskId | None = task_id
+    while following is not None:
+        run: RunState | None = None
+        try:
+            run = await _work(floor, following)
+        finally:
+            floor.busy.discard(following)
+            if run is None or not floor.line.follow(run, following):
+                floor.stir()
+        following = floor.take()
+
+
+async def _work(floor: _Floor, task_id: TaskId) -> RunState | None:
+    """Return the run after the task was worked on; `None` if it has to be looked at."""
+    site, run_id, crew = floor.site, floor.run_id, floor.crew
+    run = floor.line.run
+    executor = crew.who(run, task_id)
     try:
-        run = await _aside(lambda: site.desk.run(run_id))
-        executor = crew.who(run, task_id)
         if executor is None:
-            await floor.desk.handle(run_id, _nobody(run, task_id))
-            return
+            return await floor.desk.handle(run_id, _nobody(run, task_id))
+        task = run.tasks[task_id]
+        if task.status is not Status.SUBMITTED and touches_no_files(
+            site, executor, task.manifest
+        ):
+            return await floor.bench.work(task_id, executor)
         order = Ordered(executor, crew.owner, ttl=crew.ttl)
-        await execute(_named(site, task_id), run_id, task_id, order)
+        return await execute(_named(site, task_id), run_id, task_id, order)
     except (NotClaimable, StaleClaim) as refused:
         # Somebody else has it, or the budget is held by others: look again when things moved.
         site.tell(Told("wait", str(refused)))
@@ -144,9 +188,7 @@ async def _work(site: Site, run_id: RunId, task_id: TaskId, crew: Crew, floor: _
             task_id=task_id, actor=crew.owner, reason="executor_failed", note=str(unfit)
         )
         await floor.desk.handle(run_id, escalate)
-    finally:
-        floor.busy.discard(task_id)
-        floor.stir()
+    return None
 
 
 def _named(site: Site, task_id: TaskId) -> Site:

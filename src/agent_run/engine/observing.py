@@ -37,6 +37,7 @@ def observation(
         "elapsed_ms": seen.elapsed_ms,
         "error": seen.error,
         "invalid_record": work.invalid,
+        "record_built": work.record is None or bool(work.invalid),
         "tokens_used": seen.tokens_used,
         "requests_made": seen.requests_made,
         "cost_usd": None if seen.cost_usd is None else str(seen.cost_usd),

@@ -26,6 +26,7 @@ from agent_run.engine.observing import (
     observation,
     settled_record,
 )
+from agent_run.engine.parting import let_go, let_go_before
 from agent_run.engine.site import Site
 from agent_run.engine.telling import Told
 from agent_run.errors import StaleClaim, StoreError, TransitionError, Unfit
@@ -141,7 +142,7 @@ async def _on_files(
         msg = f"task {check.task_id!r} works on files, and there is no project here"
         raise Unfit(msg)
     base = await aside(lambda: base_for(site, check, workspace))
-    checkout = await aside(lambda: _checkout(check, base, workspace))
+    checkout = await aside(lambda: _checkout(site, check, base, workspace))
     try:
         lease.begun = True
         work = await executor.run(replace(job, workspace=checkout.path, tree=checkout.top))
@@ -157,9 +158,12 @@ async def _on_files(
     return brought
 
 
-def _checkout(check: ClaimCheck, base: Base, workspace: Workspace) -> Checkout:
-    name = checkout_name(check.run_id or check.task_id, check.task_id)
-    return workspace.prepare(base, task_id=name, claim=check.claim or 0)
+def _checkout(site: Site, check: ClaimCheck, base: Base, workspace: Workspace) -> Checkout:
+    run_id, claim = check.run_id or check.task_id, check.claim or 0
+    if check.attempt > 1:
+        let_go_before(site, run_id, check.task_id, claim)
+    name = checkout_name(run_id, check.task_id)
+    return workspace.prepare(base, task_id=name, claim=claim)
 
 
 def _collected(workspace: Workspace, checkout: Checkout, job: Job, work: Work) -> _Brought:
@@ -183,7 +187,9 @@ def _submit(site: Site, check: ClaimCheck, executor: Executor, brought: _Brought
         record=record,
         observed=observation(work, candidate, executor=executor.name, kept=kept),
     )
-    state = site.desk.handle(check.run_id or check.task_id, submit)
+    run_id = check.run_id or check.task_id
+    state = site.desk.handle(run_id, submit)
+    let_go(site, run_id, state.tasks[check.task_id], check.claim)
     said = f"status={record.status} files={len(record.files_changed)} risks={len(record.risks)}"
     site.tell(Told("summary", said))
     return state

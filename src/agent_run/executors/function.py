@@ -1,12 +1,14 @@
 """A Python function as an executor: a typed brief in, a typed record out.
 
 The function runs in our own process and is trusted like the rest of the program; it is for
-code its author wrote, not for code an agent wrote.
+code its author wrote, not for code an agent wrote. One that takes a second argument works on
+files: it is given the folder of its throwaway copy.
 """
 
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from time import monotonic
 from typing import Any, Generic, TypeAlias, get_args, get_type_hints
 
@@ -19,7 +21,7 @@ from agent_run.contract.record import Record
 from agent_run.errors import ContractError
 from agent_run.ports.executor import Job, Seen, Work
 
-Function: TypeAlias = Callable[[Any], Awaitable[Record[Any]] | Record[Any]]
+Function: TypeAlias = Callable[..., Awaitable[Record[Any]] | Record[Any]]
 FunctionT = TypeVar("FunctionT", bound=Function)
 
 
@@ -35,16 +37,16 @@ class FunctionExecutor(Generic[FunctionT]):
     """Checks the output. `None` means that the function may give any JSON value."""
     wants_workspace: bool = False
 
-    def __call__(self, brief: Brief[Any]) -> Any:
+    def __call__(self, brief: Brief[Any], *more: Any) -> Any:
         """Call the function itself."""
-        return self.function(brief)
+        return self.function(brief, *more)
 
     async def run(self, job: Job) -> Work:
         """Call the function within its time, and check what it was given and gives."""
         started = monotonic()
         try:
             with anyio.fail_after(job.limits.wall_sec):
-                record = await self._called(self._typed(job.brief))
+                record = await self._called(self._typed(job.brief), job.workspace)
         except TimeoutError:
             return _failed("timeout", f"took longer than {job.limits.wall_sec} s", started)
         except Exception as error:  # noqa: BLE001 - whatever it was, it is the task's failure only
@@ -63,13 +65,14 @@ class FunctionExecutor(Generic[FunctionT]):
             raise ContractError(msg) from error
         return brief.model_copy(update={"input": value})
 
-    async def _called(self, brief: Brief[Any]) -> object:
+    async def _called(self, brief: Brief[Any], workspace: Path | None) -> object:
+        given = (brief, workspace) if self.wants_workspace else (brief,)
         if inspect.iscoroutinefunction(self.function):
-            answer: object = await self.function(brief)
+            answer: object = await self.function(*given)
             return answer
 
         def call() -> object:
-            return self.function(brief)
+            return self.function(*given)
 
         return await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
 
@@ -87,20 +90,26 @@ class FunctionExecutor(Generic[FunctionT]):
         return Work(plain, _seen(started, record))
 
 
-def executor(
-    name: str, *, wants_workspace: bool = False
-) -> Callable[[FunctionT], FunctionExecutor[FunctionT]]:
+def executor(name: str) -> Callable[[FunctionT], FunctionExecutor[FunctionT]]:
     """Return a decorator that makes a function the executor called `name`.
 
     The function takes a `Brief[Input]` and returns a `Record[Output]`; both are checked.
+    One that works on files takes the `Path` of its copy as well.
     """
 
     def decorated(function: FunctionT) -> FunctionExecutor[FunctionT]:
         hints = get_type_hints(function)
-        given = hints.pop("return", None)
-        taken = next(iter(hints.values()), None)
+        taken = list(inspect.signature(function).parameters)
+        if len(taken) not in {1, 2}:
+            expected = "a brief, or a brief and a path"
+            msg = f"executor {name!r} takes {len(taken)} arguments, expected {expected}"
+            raise ContractError(msg)
         return FunctionExecutor(
-            name, function, _adapter(taken), _adapter(given), wants_workspace=wants_workspace
+            name,
+            function,
+            _adapter(hints.get(taken[0])),
+            _adapter(hints.get("return")),
+            wants_workspace=len(taken) > 1,
         )
 
     return decorated
