@@ -53,7 +53,12 @@ def check(rest: Sequence[str]) -> int:
 
 
 def test(rest: Sequence[str]) -> int:
-    """Run every check and the whole test suite."""
+    """Run every check and the whole test suite, with two real coding agents."""
+    return check(()) or _pytest("-m", "not (clis and slow)", *rest)
+
+
+def everything(rest: Sequence[str]) -> int:
+    """Run every check and every test, with all coding agents; installs 2.4 GB of them."""
     return check(()) or _pytest(*rest)
 
 
@@ -89,6 +94,7 @@ def pin(rest: Sequence[str]) -> int:
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "demo": demo,
     "test": test,
+    "everything": everything,
     "check": check,
     "quick": quick,
     "docs": docs,
