@@ -25,6 +25,7 @@ _REVIEW: Final = "agent_run.cli.reviewing"
 _LOOK: Final = "agent_run.cli.looking"
 _MEASURE: Final = "agent_run.cli.measuring"
 _RUN: Final = "agent_run.cli.running"
+_RECIPE: Final = "agent_run.cli.recipes"
 
 MENU: Final[Mapping[str, Mapping[str, Entry]]] = {
     "Start here": {
@@ -57,6 +58,9 @@ MENU: Final[Mapping[str, Mapping[str, Entry]]] = {
         "cancel": Entry(
             f"{_EXECUTE}:cancel", "Say that a task or a whole run is no longer wanted."
         ),
+    },
+    "Recipes": {
+        "qa": Entry(f"{_RECIPE}:qa", "Check drafts against a checklist, and report."),
     },
     "Decide": {
         "inbox": Entry(

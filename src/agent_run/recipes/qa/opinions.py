@@ -4,10 +4,9 @@ The draft is data and may be hostile: it stands between marks that it cannot hol
 the model quotes must really stand in it.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal
 
 from anyio import to_thread
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
@@ -20,9 +19,7 @@ from agent_run.executors.content.remarks import Check, Remark, digest_of
 from agent_run.models.asking import ask_for
 from agent_run.ports.gate import Cache
 from agent_run.ports.model import Model, ModelRequest, Prompt
-
-Asker: TypeAlias = Callable[[Brief], Model]
-"""Returns a model whose calls are paid for by the task of this brief."""
+from agent_run.recipes.asking import Asker
 
 _INSTRUCTIONS: Final = """\
 You check one draft against one goal and report JSON.

@@ -19,9 +19,9 @@ from agent_run.errors import UnknownRun
 from agent_run.ledger.state import FOR_A_PERSON, SETTLED, RunState
 from agent_run.ports.executor import Executor
 from agent_run.ports.gate import Cache
+from agent_run.recipes.asking import Asker
 from agent_run.recipes.places import file_less_site
 from agent_run.recipes.qa.ending import final_region
-from agent_run.recipes.qa.opinions import Asker
 from agent_run.recipes.qa.planning import Planned, Wanted, again, dossier_of, plan_for
 from agent_run.recipes.qa.reporting import DraftReport, Report, draft_report
 from agent_run.recipes.qa.steps import CheckStep, rejection

@@ -24,6 +24,7 @@ from agent_run.executors.content.remarks import Check, blocked, to_record
 from agent_run.executors.function import FunctionExecutor
 from agent_run.ports.executor import Job, Work
 from agent_run.ports.gate import Cache
+from agent_run.recipes.asking import Asker
 from agent_run.recipes.qa.allowance import left_for, within
 from agent_run.recipes.qa.checklist import CheckName, OverallBudget
 from agent_run.recipes.qa.looking import (
@@ -34,7 +35,7 @@ from agent_run.recipes.qa.looking import (
     looks_at,
     remarks_json,
 )
-from agent_run.recipes.qa.opinions import Asker, Opinion, agreed, opinion_on
+from agent_run.recipes.qa.opinions import Opinion, agreed, opinion_on
 from agent_run.recipes.qa.rules import Rules, open_checkers
 
 CHECK: Final = "qa.check"

@@ -1,0 +1,220 @@
+"""The work of `qa`: drafts against a checklist, shown as a table and written as reports."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypedDict, Unpack
+
+from agent_run.cli.exits import Exit
+from agent_run.cli.speech import Speech
+from agent_run.cli.work.door import Door, opened
+from agent_run.cli.work.listening import completed, transcript
+from agent_run.engine.telling import to_nobody
+from agent_run.errors import ContractError, InvalidDocument
+from agent_run.gates.cache import FileCache, NoCache
+from agent_run.models.names import parse_model
+from agent_run.models.options import ModelOptions
+from agent_run.recipes.asking import open_asker
+from agent_run.recipes.places import write_text
+from agent_run.recipes.qa.checklist import read_checklist
+from agent_run.recipes.qa.planning import Wanted
+from agent_run.recipes.qa.rendering import FORMATS, VERDICTS, counts, rendered, whole_json
+from agent_run.recipes.qa.reporting import Report, StepReport, Verdict, plan_json
+from agent_run.recipes.qa.rules import Rules
+from agent_run.recipes.qa.running import Shop, check_drafts, plans_for
+from agent_run.recipes.qa.scoring import Score, read_key, score, score_lines
+from agent_run.wiring.opening import wall_clock
+
+_CODES: Final[Mapping[Verdict, Exit]] = {
+    "pass": Exit.DONE,
+    "fail": Exit.FAILED,
+    "person": Exit.FOR_A_PERSON,
+}
+_MOST_REMARKS: Final = 5
+
+
+class Wish(TypedDict):
+    """What the user wants of the checks."""
+
+    offline: bool
+    reports: tuple[str, ...]
+    min_confidence: float | None
+    accept: tuple[str, ...]
+    style: str | None
+    lexicon: str | None
+    model: str | None
+    reflect: bool
+    fresh: bool
+    key: str | None
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    drafts: tuple[str, ...]
+    wanted: Wanted
+    places: tuple[Path, ...]
+
+
+def qa(speech: Speech, *, drafts: tuple[str, ...], checklist: str, **wish: Unpack[Wish]) -> int:
+    """Check the drafts, and say how they stand."""
+    places = tuple(_place(name) for name in wish["reports"])
+    key = read_key(Path(wish["key"])) if wish["key"] else None
+    with opened(speech, writes=True, dry_run=wish["dry_run"]) as door:
+        wanted = _wanted(door, Path(checklist), wish)
+        order = _Order(drafts, wanted, places)
+        if wish["dry_run"]:
+            return _rehearsed(speech, order)
+        shop = _shop(door, wanted, fresh=wish["fresh"])
+        report = completed(lambda: check_drafts(shop, order.drafts, wanted), speech)
+    told = score(report, key) if key is not None else None
+    for place in places:
+        _write(place, rendered(report, told, place))
+        speech.tell(f"the report is in {place}")
+    _show(speech, report, told)
+    return _CODES[report.status]
+
+
+def _wanted(door: Door, checklist: Path, wish: Wish) -> Wanted:
+    words = tuple(word for given in wish["accept"] for word in given.replace(",", " ").split())
+    rules = Rules(
+        style=_existing("style", wish["style"]),
+        lexicon=_existing("lexicon", wish["lexicon"]),
+        accept=words,
+        offline=wish["offline"],
+    )
+    return Wanted(
+        checklist=read_checklist(checklist),
+        beside=checklist.parent,
+        rules=rules,
+        today=wall_clock().date(),
+        model=_model(door, wish),
+        min_confidence=wish["min_confidence"],
+        reflect=wish["reflect"],
+    )
+
+
+def _model(door: Door, wish: Wish) -> str | None:
+    """Return the model to ask; a setting that is meant for other tools is passed over."""
+    if wish["offline"]:
+        return None
+    if wish["model"] is not None:
+        parse_model(wish["model"])
+        return wish["model"]
+    name = door.settings.model
+    if name is None:
+        return None
+    try:
+        parse_model(name)
+    except ContractError as error:
+        door.speech.tell(f"no model reads the drafts: {error}")
+        return None
+    return name
+
+
+def _shop(door: Door, wanted: Wanted, *, fresh: bool) -> Shop:
+    speech, state = door.speech, door.settings.state
+    owner = f"{door.settings.owner}-qa"
+    ask = None
+    if wanted.model is not None:
+        ask = open_asker(door.desk, owner, wanted.model, ModelOptions())
+    return Shop(
+        desk=door.desk,
+        state=state,
+        cache=NoCache() if fresh else FileCache(state / "cache"),
+        owner=owner,
+        ask=ask,
+        tell=transcript(speech, aside=True) if speech.verbose else to_nobody,
+        fresh=fresh,
+    )
+
+
+def _rehearsed(speech: Speech, order: _Order) -> int:
+    plans = plans_for(order.drafts, order.wanted)
+    told = [
+        {"draft": one.dossier.name, "run_id": one.run_id, "plan": plan_json(one.dossier.plan)}
+        for one in plans
+    ]
+    lines = [
+        f"{one.dossier.name}: {step.id} by {', '.join(step.checks) or 'a person or a model'}"
+        for one in plans
+        for step in one.dossier.plan.steps
+    ]
+    speech.answer({"plans": told}, lines)
+    speech.tell("a dry run: nothing was checked")
+    return Exit.DONE
+
+
+def _show(speech: Speech, report: Report, told: Score | None) -> None:
+    if speech.as_json:
+        speech.object(whole_json(report, told))
+        return
+    steps = list(dict.fromkeys(step.step.id for step in report.steps))
+    rows = []
+    for draft in report.drafts:
+        by_name = {step.step.id: step for step in draft.steps}
+        cells = [_cell(by_name[name]) if name in by_name else "" for name in steps]
+        rows.append((draft.name, VERDICTS[draft.status], *cells))
+    speech.table(("DRAFT", "STATUS", *(name.upper() for name in steps)), rows)
+    speech.show(*_details(report))
+    speech.show("", counts(report))
+    if told is not None:
+        speech.show("", *score_lines(told))
+    if report.status != "pass":
+        speech.tell("what failed or is in doubt waits for a person: agent-run inbox")
+
+
+def _cell(step: StepReport) -> str:
+    said = {"passed": "ok", "failed": "FAILED", "person": "person"}[step.outcome]
+    return f"{said} {step.result['confidence']:.2f}{' (cached)' if step.cached else ''}"
+
+
+def _details(report: Report) -> Iterator[str]:
+    for draft in report.drafts:
+        for step in draft.steps:
+            if step.outcome == "passed" and not step.over and not step.warnings:
+                continue
+            yield ""
+            yield f"{draft.name}: {step.step.id}: {step.why}"
+            yield from (f"  warning: {warning}" for warning in step.warnings)
+            yield from _remarks(step)
+        yield from (f"{draft.name}: over budget: {over}" for over in draft.over)
+        yield from (f"{draft.name}: proposal: {one}" for one in draft.proposals)
+
+
+def _remarks(step: StepReport) -> Iterator[str]:
+    for one in step.remarks[:_MOST_REMARKS]:
+        yield f"  {one['line']}:{one['column']} {one['severity']} {one['message']}"
+    more = len(step.remarks) - _MOST_REMARKS
+    if more > 0:
+        yield f"  and {more} more, which the report names"
+
+
+def _place(name: str) -> Path:
+    place = Path(name)
+    if place.suffix.lower() not in FORMATS:
+        known = ", ".join(sorted(FORMATS))
+        msg = f"report {name!r} ends in {place.suffix!r}, expected one of {known}"
+        raise InvalidDocument(msg)
+    if not place.parent.is_dir():
+        msg = f"report {name!r} cannot be written: there is no folder {str(place.parent)!r}"
+        raise InvalidDocument(msg)
+    return place
+
+
+def _existing(kind: str, name: str | None) -> str | None:
+    if name is None:
+        return None
+    place = Path(name)
+    if not place.exists():
+        msg = f"{kind} {name!r} is not there"
+        raise InvalidDocument(msg)
+    return str(place.resolve())
+
+
+def _write(place: Path, text: str) -> None:
+    try:
+        write_text(place, text)
+    except OSError as error:
+        msg = f"report {str(place)!r} cannot be written: {error.strerror}"
+        raise ContractError(msg) from error
