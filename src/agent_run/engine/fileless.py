@@ -5,8 +5,8 @@ room, no tree. What many such tasks write at one moment is one commit, and one h
 keeps all their claims.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Final
@@ -33,6 +33,12 @@ from agent_run.ports.gate import Case
 
 _BEATS_PER_TTL: Final = 3
 _SHORTEST_PAUSE: Final = 0.05
+_AT_THE_DESK: Final = 16
+"""How many may be on their way from one piece of work to the next.
+
+When many come back at one moment, the first are at work again while the last still wait;
+if all went through each step together, all would wait for all.
+"""
 _NO_GATE: Final = Finding(
     gate="judge",
     outcome="inconclusive",
@@ -72,10 +78,14 @@ class Bench:
     trace_id: str
     owner: str
     ttl: timedelta
+    door: anyio.Semaphore = field(default_factory=lambda: anyio.Semaphore(_AT_THE_DESK))
+    """Whoever works passes it on the way out, and again on the way back with the record."""
     _held: dict[TaskId, _Held] = field(default_factory=dict)
 
     async def work(self, task_id: TaskId, executor: Executor) -> RunState:
         """Claim the task and work on it until it is settled, waits, or no attempt is left.
+
+        The caller holds the door; it stands open while the executor works.
 
         Raises:
             NotClaimable: Someone else holds it, or it waits for something.
@@ -94,6 +104,16 @@ class Bench:
                 state = await self._judge(state, task_id)
             if state.tasks[task_id].status is not Status.READY:
                 return state
+
+    @asynccontextmanager
+    async def outside(self) -> AsyncIterator[None]:
+        """Let others through the door meanwhile."""
+        self.door.release()
+        try:
+            yield
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self.door.acquire()
 
     async def beat(self) -> None:
         """Keep all claims alive, until cancelled."""
@@ -129,7 +149,9 @@ class Bench:
         manifest = state.tasks[task_id].manifest
         try:
             with self._holding(check):
-                work = await executor.run(self._job(state, check))
+                job = self._job(state, check)
+                async with self.outside():
+                    work = await executor.run(job)
         except Exception as error:
             counts = not isinstance(error, Unfit)
             await self._give_back(check, str(error) or type(error).__name__, counts=counts)

@@ -152,15 +152,16 @@ def _send_to_work(floor: _Floor, group: TaskGroup) -> None:
 async def _hand(floor: _Floor, task_id: TaskId) -> None:
     """Work on one task after the other, as long as there is one in the line."""
     following: TaskId | None = task_id
-    while following is not None:
-        run: RunState | None = None
-        try:
-            run = await _work(floor, following)
-        finally:
-            floor.busy.discard(following)
-            if run is None or not floor.line.follow(run, following):
-                floor.stir()
-        following = floor.take()
+    async with floor.bench.door:
+        while following is not None:
+            run: RunState | None = None
+            try:
+                run = await _work(floor, following)
+            finally:
+                floor.busy.discard(following)
+                if run is None or not floor.line.follow(run, following):
+                    floor.stir()
+            following = floor.take()
 
 
 async def _work(floor: _Floor, task_id: TaskId) -> RunState | None:
@@ -177,7 +178,8 @@ async def _work(floor: _Floor, task_id: TaskId) -> RunState | None:
         ):
             return await floor.bench.work(task_id, executor)
         order = Ordered(executor, crew.owner, ttl=crew.ttl)
-        return await execute(_named(site, task_id), run_id, task_id, order)
+        async with floor.bench.outside():
+            return await execute(_named(site, task_id), run_id, task_id, order)
     except (NotClaimable, StaleClaim) as refused:
         # Somebody else has it, or the budget is held by others: look again when things moved.
         site.tell(Told("wait", str(refused)))
