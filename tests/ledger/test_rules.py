@@ -390,6 +390,7 @@ def test_a_call_whose_outcome_nobody_knows_counts_as_spent() -> None:
     run = when(run, wished.Expire(task_id=TASK, actor="sweeper"), at=NOON + QUARTER)
 
     assert run.spent.tokens == 50
+    assert the_task(run).unknown == ("one",)
 
 
 def test_a_settled_call_is_never_paid_for_again() -> None:

@@ -110,6 +110,7 @@ def _claim_ended(task: TaskState, changes: Mapping[str, Any]) -> dict[str, Any]:
         "expires_at": None,
         "held": NOTHING,
         "calls": (),
+        "unknown": (*task.unknown, *(key for key, _ in task.calls)),
         "spent": spent + task.reserved if task.calls else spent,
     }
 

@@ -136,6 +136,8 @@ class TaskState:
     """Set aside from the run's budget for the present attempt."""
     calls: tuple[tuple[str, Spend], ...] = ()
     """Reserved for calls of the present attempt that are not settled yet."""
+    unknown: tuple[str, ...] = ()
+    """Calls of earlier attempts that were begun and never settled: nobody knows their end."""
     changed: int = 0
     """The newest page about this task."""
 
