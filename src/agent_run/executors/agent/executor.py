@@ -8,9 +8,9 @@ from typing import Final
 
 import anyio
 
-from agent_run.contract.record import Record
-from agent_run.errors import ContractError, ModelError, OutcomeUnknown, OverBudget
+from agent_run.errors import ContractError, ModelError, OverBudget
 from agent_run.executors.agent.acting import Hands
+from agent_run.executors.agent.ending import ended_by
 from agent_run.executors.agent.journal import Journal
 from agent_run.executors.agent.loop import AgentLimits, Talk
 from agent_run.executors.agent.prompting import told
@@ -85,12 +85,8 @@ async def _finished(job: Job, talk: Talk) -> Work:
     """Return what came of the conversation; whatever ended it early is said in the record."""
     try:
         record = await talk.record()
-    except OverBudget as error:
-        return _stopped("over_budget", f"over budget: {error}", job)
-    except OutcomeUnknown as error:
-        return _stopped("unknown", str(error), job)
-    except ModelError as error:
-        return Work(None, Seen(error=str(error)))
+    except (OverBudget, ModelError) as error:
+        return ended_by(error, job)
     if record is not None:
         return Work(record, Seen(exit_code=0))
     if talk.invalid:
@@ -98,17 +94,6 @@ async def _finished(job: Job, talk: Talk) -> Work:
     steps, tokens = f"{talk.limits.steps} steps", f"{talk.limits.tokens} tokens"
     limit = tokens if talk.out_of_tokens else steps
     return Work(None, Seen(error=f"no record came within {limit}"))
-
-
-def _stopped(ended: str, said: str, job: Job) -> Work:
-    """Return a record that says why the work ended: for a person, unless the policy is stop."""
-    stop = ended == "over_budget" and job.brief.manifest.budget.on_budget == "stop"
-    record = Record(
-        status="failed" if stop else "blocked",
-        error=said,
-        next_action="continue" if stop else "escalate",
-    )
-    return Work(record, Seen(ended=ended, error=said))
 
 
 def _seen(seen: Seen, talk: Talk, started: float) -> Seen:
