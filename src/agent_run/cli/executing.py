@@ -42,7 +42,7 @@ def _surroundings(words: FunctionT) -> FunctionT:
 
 @works_in("agent_run.cli.work.executing:execute")
 @click.argument("target", metavar="TASK|FILE")
-@click.option("--executor", type=NAME, metavar="NAME", help="Who does the work.")
+@click.option("--executor", type=TEXT, metavar="NAME", help="Who does the work.")
 @click.option("--command", type=TEXT, metavar="CMD", help="A shell command that does it.")
 @click.option("--owner", type=TEXT, metavar="NAME", help="In whose name it is claimed.")
 @click.option("--ttl", type=DURATION, metavar="20m", help="How long a claim holds.")

@@ -40,6 +40,7 @@ MENU: Final[Mapping[str, Mapping[str, Entry]]] = {
         "post": Entry(
             f"{_HANDOFF}:post", "Put the tasks of manifests and plans on the ledger."
         ),
+        "plan": Entry(f"{_RUN}:plan", "Let a model write a plan for review."),
         "advise": Entry(
             f"{_RUN}:advise", "Say which topology fits a task, at what cost, and why."
         ),
@@ -61,6 +62,10 @@ MENU: Final[Mapping[str, Mapping[str, Entry]]] = {
     },
     "Recipes": {
         "qa": Entry(f"{_RECIPE}:qa", "Check drafts against a checklist, and report."),
+        "configure": Entry(
+            f"{_RECIPE}:configure",
+            "Turn a conversation into a configuration, by a plan you can read first.",
+        ),
     },
     "Decide": {
         "inbox": Entry(
@@ -91,6 +96,15 @@ MENU: Final[Mapping[str, Mapping[str, Entry]]] = {
         "ledger": Entry(f"{_LOOK}:ledger", "Show the pages of the ledger, or verify them."),
         "metrics": Entry(f"{_MEASURE}:metrics", "Show what the ledger says in numbers."),
         "trace": Entry(f"{_MEASURE}:trace", "Draw when everything about a task happened."),
+    },
+    "Evaluate": {
+        "eval": Entry(
+            f"{_MEASURE}:evaluate",
+            "Measure a plan on a dataset, compare versions, score reports.",
+        ),
+        "replay": Entry(
+            f"{_MEASURE}:replay", "Judge the records of a run again with today's gates."
+        ),
     },
     "Settings": {
         "config": Entry(f"{_SETUP}:config", "Show what is configured, and where it came from."),

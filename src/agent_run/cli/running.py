@@ -1,4 +1,4 @@
-"""Declares the commands about whole runs: run, resume, advise."""
+"""Declares the commands about whole plans: plan, run, resume, advise."""
 
 import click
 
@@ -30,11 +30,26 @@ def _crew(words: FunctionT) -> FunctionT:
             help="A shell command for tasks that name no executor.",
         ),
         click.option(
-            "--executor", type=NAME, metavar="NAME", help="Who does the tasks that name nobody."
+            "--executor", type=TEXT, metavar="NAME", help="Who does the tasks that name nobody."
         ),
     ):
         words = option(words)
     return words
+
+
+@works_in("agent_run.cli.work.planning:plan")
+@click.argument("objective", type=TEXT)
+@click.option("--model", type=TEXT, metavar="NAME", help="Who plans: provider:model.")
+@click.option("--into", type=TEXT, default="tasks", metavar="FOLDER", help="Where files go.")
+@click.option("--post", is_flag=True, help="Put the plan on the ledger at once.")
+@click.option("--run", "run_id", type=NAME, metavar="RUN", help="What the run is called.")
+@click.option("--dry-run", is_flag=True, help="Show the plan; write nothing.")
+def plan() -> None:
+    """Let a model write a plan for review.
+
+    It is checked before you see it: the paths exist, the commands can be started, and no
+    task holds code. Nothing is posted unless --post is given, and nothing runs.
+    """
 
 
 @works_in("agent_run.cli.work.running:run")

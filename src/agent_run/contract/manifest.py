@@ -31,6 +31,10 @@ OnSilence: TypeAlias = Literal["escalate", "fail", "skip"]
 Host: TypeAlias = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9*.\[\]:_-]+$", max_length=255)
 ]
+ExecutorName: TypeAlias = Annotated[
+    str,
+    StringConstraints(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*|agent:[!-~]+)$", max_length=200),
+]
 PathGlob: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 Paths: TypeAlias = Annotated[
     tuple[PathGlob, ...],
@@ -81,8 +85,9 @@ class Manifest(Contract):
     invariants: Checks = ()
     """Commands that must exit with 0 before the work and after it."""
     handoff_notes: Lines = ()
-    executor: Name | None = None
-    """Who should do it: a name from the configuration. `None` lets anybody claim it."""
+    executor: ExecutorName | None = None
+    """Who should do it: a name from the configuration, or `agent:provider:model` for the
+    built-in agent. `None` lets anybody claim it."""
     model: str | None = Field(default=None, max_length=200)
     """The model for an executor that asks one. `None` is the configured default."""
     needs: Needs = ()

@@ -1,4 +1,4 @@
-"""The purse of one claimed task: model calls and tool calls, paid and remembered on the ledger."""
+"""The purse of one claimed task: its calls, paid for and remembered on the ledger."""
 
 from dataclasses import dataclass
 

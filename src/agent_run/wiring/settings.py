@@ -38,6 +38,8 @@ class ExecutorSettings(Contract):
     """A shell command; its workspace is the current directory."""
     function: Line | None = None
     """`package.module:name` of a Python function."""
+    agent: Literal["agent", "planner", "reviewer"] | None = None
+    """A built-in executor that asks `model`."""
     model: Line | None = None
     base_url: Line | None = None
     """Where the model is served, when that is not the tool's own default."""
@@ -72,7 +74,9 @@ class Settings(Contract):
     """Who executes when neither flag nor manifest says it."""
     executors: dict[Name, ExecutorSettings] = Field(default_factory=dict)
     model: Line | None = None
-    """The model to ask when nothing else is said."""
+    """The model to ask when nothing else is said, such as `anthropic:claude-haiku-5-5`."""
+    review_model: Line | None = None
+    """A model that reads every result against the constraints of its manifest."""
     max_output_mb: Whole = Field(default=16, ge=1, le=1_024)
     verification_timeout: Duration | None = None
     day_budget_usd: Annotated[float, Field(gt=0)] | None = None

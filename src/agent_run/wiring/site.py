@@ -39,6 +39,7 @@ GATES: Final[tuple[Gate, ...]] = (
     DiffSizeGate(),
     ConfidenceGate(),
 )
+_BUILT_IN: Final = "agent:"
 DEFAULT_PROCESSES: Final = 512
 DEFAULT_DISK_MB: Final = 4_096
 DEFAULT_MEMORY_MB: Final = 8_192
@@ -64,7 +65,7 @@ def open_site(desk: Desk, settings: Settings, wanted: Wanted | None = None) -> S
     wanted = wanted or Wanted()
     state = settings.state
     state.mkdir(parents=True, exist_ok=True)
-    tools = toolbox(os.environ, root=settings.root)
+    tools = tools_of(settings)
     return Site(
         desk=desk,
         workspace=open_workspace(settings.root, state / "workspaces"),
@@ -76,6 +77,7 @@ def open_site(desk: Desk, settings: Settings, wanted: Wanted | None = None) -> S
         remove=remove_tree,
         env=tools.env,
         readable=tools.readable,
+        imports=tools.imports,
         environment=tools.fingerprint(),
         limits=Limits(
             memory_mb=DEFAULT_MEMORY_MB,
@@ -88,15 +90,24 @@ def open_site(desk: Desk, settings: Settings, wanted: Wanted | None = None) -> S
     )
 
 
+def tools_of(settings: Settings) -> Toolbox:
+    """Return the tools that executors and gates of the project may use."""
+    return toolbox(os.environ, root=settings.root)
+
+
 def open_executor(
-    name: str | None, settings: Settings, *, command: str | None = None
+    name: str | None,
+    settings: Settings,
+    *,
+    command: str | None = None,
+    desk: Desk | None = None,
 ) -> Executor:
     """Return the executor called `name`, or one that runs `command`.
 
     Raises:
         ContractError: No executor of this name is configured or built in.
     """
-    tools = toolbox(os.environ, root=settings.root)
+    tools = tools_of(settings)
     if command is not None:
         return CommandExecutor(name or "command", command, tools.env, tools.readable)
     wanted = name or settings.executor
@@ -106,6 +117,11 @@ def open_executor(
     configured = settings.executors.get(wanted)
     if configured is None and wanted in PRESETS:
         configured = ExecutorSettings(preset=wanted)
+    if configured is None and wanted.startswith(_BUILT_IN):
+        model = wanted.removeprefix(_BUILT_IN)
+        configured = ExecutorSettings(agent="agent", model=model)
+    if configured is not None and configured.agent is not None:
+        return _asking(wanted, configured, settings, tools, desk)
     if configured is None:
         known = ", ".join(sorted({*settings.executors, *PRESETS}))
         msg = f"executor {wanted!r} is not configured, expected one of {known}"
@@ -148,6 +164,25 @@ def _built(
 def _limits(configured: ExecutorSettings) -> Mapping[str, int]:
     named = {name: getattr(configured, name) for name in _OWN_LIMITS}
     return {name: limit for name, limit in named.items() if limit is not None}
+
+
+def _asking(
+    name: str,
+    configured: ExecutorSettings,
+    settings: Settings,
+    tools: Toolbox,
+    desk: Desk | None,
+) -> Executor:
+    if desk is None:
+        msg = f"executor {name!r} asks a model, which needs a ledger to pay from"
+        raise ContractError(msg)
+    # Models are loaded only where one is asked.
+    asking = import_module("agent_run.wiring.models").Asking(desk, settings, tools)
+    model = configured.model
+    if model is not None and configured.base_url is not None:
+        model = f"{model}@{configured.base_url}"
+    build: Callable[..., Executor] = getattr(asking, str(configured.agent))
+    return build(name, model, key=configured.api_key_env)
 
 
 def _finder(program: str, path: str) -> Callable[[], Program]:

@@ -27,6 +27,8 @@ class Toolbox:
     path: str
     env: Mapping[str, str]
     readable: tuple[Path, ...]
+    imports: tuple[str, ...] = ()
+    """Folders of the project, relative to its root, that an environment imports from."""
 
     def fingerprint(self) -> str:
         """Return a word for these tools, another one when one is replaced or installed."""
@@ -36,6 +38,7 @@ class Toolbox:
         for folder in map(Path, self.path.split(os.pathsep)):
             for place in (folder, *_interpreters(folder), *_packages(folder)):
                 digest.update(_stamp(place).encode())
+        digest.update("\n".join(self.imports).encode())
         return digest.hexdigest()
 
 
@@ -52,7 +55,8 @@ def toolbox(environ: Mapping[str, str], *, root: Path) -> Toolbox:
     env["PYTHONNOUSERSITE"] = "1"
     places = (place for folder in folders for place in _behind(folder))
     readable = dict.fromkeys(place for place in places if not _too_much(place, environ, root))
-    return Toolbox(env["PATH"], env, tuple(readable))
+    imports = dict.fromkeys(name for folder in folders for name in _imports(folder, root))
+    return Toolbox(env["PATH"], env, tuple(readable), tuple(imports))
 
 
 def _folders(path: str, root: Path) -> Iterator[Path]:
@@ -105,6 +109,16 @@ def _interpreters(folder: Path) -> Iterator[Path]:
 def _packages(folder: Path) -> Iterator[Path]:
     """Yield the folders that change when a package is installed beside these programs."""
     return (folder.parent / "lib").glob("python3*/site-packages")
+
+
+def _imports(folder: Path, root: Path) -> Iterator[str]:
+    """Yield what is installed from the project itself, as `pip install -e .` leaves it."""
+    for packages in _packages(folder):
+        for file in sorted(packages.glob("*.pth")):
+            for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+                place = Path(line.strip())
+                if place.is_absolute() and place.is_relative_to(root):
+                    yield place.relative_to(root).as_posix()
 
 
 def _stamp(place: Path) -> str:

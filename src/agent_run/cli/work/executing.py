@@ -100,7 +100,7 @@ def _work_on(door: Door, place: Place, wish: Wish) -> Ending:
     speech, settings = door.speech, fenced(door.settings, wish["fence"])
     task = door.desk.run(place.run_id).tasks[place.task_id]
     name = wish["executor"] or task.manifest.executor
-    executor = open_executor(name, settings, command=wish["command"])
+    executor = open_executor(name, settings, command=wish["command"], desk=door.desk)
     owner = wish["owner"] or settings.owner
     tell = transcript(speech)
     wanted = Wanted(tell=tell, cached=wish["cached"], dirty=wish["dirty"])

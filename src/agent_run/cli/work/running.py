@@ -52,7 +52,7 @@ def run(
         raise InvalidDocument(msg)
     with opened(speech, writes=True, dry_run=dry_run) as door:
         settings = fenced(door.settings, wish["fence"])
-        crew = _crew(settings, (*document.steps, *document.final), wish)
+        crew = _crew(door, settings, (*document.steps, *document.final), wish)
         fitted = fit(document, crew)
         name = run_id or _free_name(door, document)
         if dry_run:
@@ -68,7 +68,7 @@ def resume(speech: Speech, *, run_id: RunId, **wish: Unpack[Wish]) -> int:
     with opened(speech, writes=True) as door:
         settings = fenced(door.settings, wish["fence"])
         plan = planned(door.desk.run(run_id), run_id)
-        crew = _crew(settings, (*plan.steps, *plan.final), wish)
+        crew = _crew(door, settings, (*plan.steps, *plan.final), wish)
         site = _site(door, settings, speech)
         outcome = completed(lambda: go_on(site, run_id, crew), speech)
     return _told(speech, outcome)
@@ -80,17 +80,18 @@ def _site(door: Door, settings: Settings, speech: Speech) -> Site:
     return site
 
 
-def _crew(settings: Settings, steps: Iterable[Manifest], wish: Wish) -> Crew:
+def _crew(door: Door, settings: Settings, steps: Iterable[Manifest], wish: Wish) -> Crew:
     """Return everybody the steps name; whoever is unknown is left to `fit` to tell."""
     executors: dict[str, Executor] = {}
     for name in dict.fromkeys(step.executor for step in steps if step.executor):
         try:
-            executors[name] = open_executor(name, settings)
+            executors[name] = open_executor(name, settings, desk=door.desk)
         except ContractError:
             continue  # `fit` names every step that has nobody, all in one go
     fallback = None
     if wish["command"] or wish["executor"] or settings.executor:
-        fallback = open_executor(wish["executor"], settings, command=wish["command"])
+        wanted, command = wish["executor"], wish["command"]
+        fallback = open_executor(wanted, settings, command=command, desk=door.desk)
     crew = Crew(executors, fallback, owner=wish["owner"] or settings.owner)
     return replace(crew, at_once=wish["parallel"]) if wish["parallel"] else crew
 

@@ -98,7 +98,8 @@ def worker(speech: Speech, **wish: Unpack[Wish]) -> int:
         owner = wish["owner"] or shift.settings.owner
         if wish["run_id"] is not None:
             door.desk.run(wish["run_id"])
-        hands = {name: open_executor(name, shift.settings) for name in names}
+        desk = shift.site.desk
+        hands = {name: open_executor(name, shift.settings, desk=desk) for name in names}
         crew = _Crew(shift, hands, default, owner, wish["ttl"], judges=not wish["no_judge"])
         return _served(shift, crew.one_more)
 
