@@ -1,5 +1,8 @@
 """The judge: undecided is not no, findings are kept, and every kind of project works."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -161,7 +164,9 @@ def test_a_plain_folder_is_worked_on_as_well(tmp_path: Path) -> None:
 
 
 def test_uncommitted_work_can_be_carried_along(stage: Stage, project: Project) -> None:
-    put(project.root, "src/other.py", "VALUE = 2\n")
+    # Of the same size, and at the very moment at which git looked last.
+    moment = (project.root / ".git" / "index").stat().st_mtime_ns
+    os.utime(put(project.root, "src/other.py", "VALUE = 2\n"), ns=(moment, moment))
     put(project.root, "src/untracked.py", "NEW = 1\n")
     stage.dirty = "carry"
 
@@ -208,6 +213,24 @@ def test_nothing_above_the_project_may_be_changed(tmp_path: Path) -> None:
 
     assert came.reasons == {"out_of_scope"}
     assert "'../shared.txt' was changed" in came.said
+
+
+def test_what_is_installed_from_the_project_is_imported_from_the_copy(
+    stage: Stage, project: Project
+) -> None:
+    venv = project.root / ".venv"
+    command = [sys.executable, "-m", "venv", "--without-pip", str(venv)]
+    subprocess.run(command, check=True)
+    (packages,) = venv.glob("lib/python3*/site-packages")
+    put(packages, "project.pth", f"{project.root / 'src'}\n")
+    put(project.root, ".git/info/exclude", ".venv\n")
+    ask = "python -c 'import github_sync as g; assert max(g.delays(9)) <= 30, g.__file__'"
+    work = f"fix(); subprocess.run({ask!r}, shell=True, check=True, cwd='/'); record()"
+
+    came = stage.perform(work, verification=[f"cd / && {ask}"])
+
+    assert came.accepted, f"{came.said}{came.transcript}"
+    assert "failed on the base" in came.said
 
 
 def test_rooms_are_gone_when_the_verdict_is_given(stage: Stage, project: Project) -> None:

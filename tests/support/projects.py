@@ -292,16 +292,17 @@ def script_executor(project: Project, script: str, *, task: TaskId = TASK) -> Co
     scripts = project.place / "scripts"
     number = len(list(scripts.iterdir())) if scripts.is_dir() else 0
     file = put(scripts, f"executor{number}.py", prelude + textwrap.dedent(script))
-    tools = test_tools(project.root)
+    tools = test_tools(project)
     return CommandExecutor(
         "stranger", f"{sys.executable} -B {file}", tools.env, (*tools.readable, scripts)
     )
 
 
-def test_tools(root: Path) -> Toolbox:
-    """Return the tools of the environment that runs the tests."""
-    path = os.pathsep.join((f"{sys.prefix}/bin", "/usr/local/bin", "/usr/bin", "/bin"))
-    return toolbox({"PATH": path, "LANG": "C.UTF-8"}, root=root)
+def test_tools(project: Project) -> Toolbox:
+    """Return the tools of the project's environment, if it has one, and of our own."""
+    folders = (project.root / ".venv" / "bin", Path(sys.prefix) / "bin")
+    path = os.pathsep.join((*map(str, folders), "/usr/local/bin", "/usr/bin", "/bin"))
+    return toolbox({"PATH": path, "LANG": "C.UTF-8"}, root=project.root)
 
 
 test_tools.__test__ = False  # type: ignore[attr-defined]  # a pytest convention
@@ -334,11 +335,12 @@ class Stage:
             self.desk = open_desk(settings.store_url)
         wanted = Wanted(tell=self._hear, dirty=self.dirty)
         site = open_site(self.desk, settings, wanted)
-        tools = test_tools(self.project.root)
+        tools = test_tools(self.project)
         return replace(
             site,
             env=tools.env,
             readable=tools.readable,
+            imports=tools.imports,
             environment=tools.fingerprint(),
             cache=FileCache(self.cache or self.project.state / "cache"),
             fence=shared_fence(),

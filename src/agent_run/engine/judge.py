@@ -142,6 +142,7 @@ def _rooms(site: Site, folder: Path, exhibit: _Exhibit) -> CleanRooms | None:
         env=site.env,
         readable=site.readable,
         limits=site.limits,
+        imports=site.imports,
         environment=site.environment,
     )
 

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -31,6 +31,8 @@ class CleanRooms:
     env: Mapping[str, str] = field(default_factory=dict)
     readable: tuple[Path, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    imports: tuple[str, ...] = ()
+    """Folders of the project that Python imports from, relative to its root."""
     environment: str = ""
     """What findings of these rooms depend on besides the tree: the tools in them."""
     at_once: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(2))
@@ -60,7 +62,8 @@ class CleanRooms:
                 self.base, candidate, into=place / "tree", repository=True
             )
         )
-        env = {**self.env, **errand.env, "AGENT_RUN_REPORTS": str(reports)}
+        own = {"AGENT_RUN_REPORTS": str(reports), **import_path(root, self.imports)}
+        env = {**self.env, **own, **errand.env}
         launch = Launch(
             argv=("/bin/sh", "-c", errand.command),
             cwd=root,
@@ -72,6 +75,15 @@ class CleanRooms:
         finished = await self.fence.run(launch)
         found = await anyio.to_thread.run_sync(_left, reports, errand.reports)
         return Done(finished, found)
+
+
+def import_path(root: Path, imports: Sequence[str]) -> dict[str, str]:
+    """Return the variables by which Python imports from the copy at `root`.
+
+    The second is for whoever has to set the first to something else.
+    """
+    path = os.pathsep.join(str(root / name) for name in imports)
+    return {"PYTHONPATH": path, "AGENT_RUN_IMPORTS": path} if imports else {}
 
 
 def _furnish(reports: Path, errand: Errand) -> None:

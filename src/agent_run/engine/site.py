@@ -32,6 +32,11 @@ class Site:
     """Search path and language: what every command of the judge gets, and nothing else."""
     readable: tuple[Path, ...] = ()
     """The tools on that search path."""
+    imports: tuple[str, ...] = ()
+    """Folders of the project that Python imports from, relative to its root.
+
+    The user's environment names its own copy there; everyone here is given theirs instead.
+    """
     environment: str = ""
     """Says which tools those are; another word when one of them is replaced."""
     limits: Limits = field(default_factory=Limits)

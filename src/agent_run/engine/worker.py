@@ -27,6 +27,7 @@ from agent_run.engine.observing import (
     settled_record,
 )
 from agent_run.engine.parting import let_go, let_go_before
+from agent_run.engine.rooms import import_path
 from agent_run.engine.site import Site
 from agent_run.engine.telling import Told
 from agent_run.errors import StaleClaim, StoreError, TransitionError, Unfit
@@ -145,7 +146,9 @@ async def _on_files(
     checkout = await aside(lambda: _checkout(site, check, base, workspace))
     try:
         lease.begun = True
-        work = await executor.run(replace(job, workspace=checkout.path, tree=checkout.top))
+        env = import_path(checkout.path, site.imports)
+        job = replace(job, workspace=checkout.path, tree=checkout.top, env=env)
+        work = await executor.run(job)
         brought = await aside(lambda: _collected(workspace, checkout, job, work))
         # The judge may be another process: what was collected waits for it.
         await aside(lambda: workspace.park(checkout))
@@ -197,7 +200,7 @@ def _submit(site: Site, check: ClaimCheck, executor: Executor, brought: _Brought
 
 async def _beat(site: Site, check: ClaimCheck, lease: _Lease, group: TaskGroup) -> None:
     """Show that we live, and look in between whether the claim is still wanted."""
-    ttl = check.expires_at - site.clock()
+    ttl = await aside(lambda: _ttl(site, check))
     pause = max(_SHORTEST_PAUSE, ttl.total_seconds() / _BEATS_PER_TTL)
     last, missed = anyio.current_time(), 0
     while True:
@@ -219,6 +222,13 @@ async def _beat(site: Site, check: ClaimCheck, lease: _Lease, group: TaskGroup) 
         if lease.lost:
             group.cancel_scope.cancel()
             return
+
+
+def _ttl(site: Site, check: ClaimCheck) -> timedelta:
+    """Return how long the claim was granted for, by the clock of the ledger and not ours."""
+    run = site.desk.run(check.run_id or check.task_id)
+    left = check.expires_at - (run.at or check.expires_at)
+    return left if left > timedelta() else run.tasks[check.task_id].manifest.claim_ttl
 
 
 def _show_life(site: Site, check: ClaimCheck, ttl: timedelta) -> None:

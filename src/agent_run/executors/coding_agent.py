@@ -112,7 +112,7 @@ class CodingAgent:
         return Launch(
             argv=invocation.argv,
             cwd=invocation.cwd,
-            env={**self.env, **papers.env, **invocation.env, **keys},
+            env={**job.env, **self.env, **papers.env, **invocation.env, **keys},
             writable=(job.tree or invocation.cwd, *papers.writable),
             readable=(*self.readable, *papers.readable, *invocation.readable),
             network="allow" if job.network == "allow" else network,

@@ -36,7 +36,7 @@ class CommandExecutor:
         launch = Launch(
             argv=("/bin/sh", "-c", self.command),
             cwd=job.workspace,
-            env={**self.env, **papers.env},
+            env={**job.env, **self.env, **papers.env},
             writable=(job.tree or job.workspace, *papers.writable),
             readable=(*self.readable, *papers.readable),
             network=self.network if self.network is not None else job.network,

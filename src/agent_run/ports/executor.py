@@ -1,6 +1,6 @@
 """What an executor is given and what it brings back: a record, and what was really seen."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -25,6 +25,8 @@ class Job:
     network: Network = "deny"
     tree: Path | None = None
     """The whole copy. It is more than `workspace` where the project lies in a larger one."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Variables that name places in the copy."""
     tell: Callable[[str, str], None] = lambda _topic, _text: None
     """Called with a topic and a line for people, as things happen."""
 

@@ -78,6 +78,7 @@ def open_site(desk: Desk, settings: Settings, wanted: Wanted | None = None) -> S
         env=tools.env,
         readable=tools.readable,
         imports=tools.imports,
+        imports=tools.imports,
         environment=tools.fingerprint(),
         limits=Limits(
             memory_mb=DEFAULT_MEMORY_MB,

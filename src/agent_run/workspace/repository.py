@@ -100,7 +100,8 @@ class Repository:
             source = self.beside(scratch)
             index = self.git.line("rev-parse", "--path-format=absolute", "--git-path", "index")
             if Path(index).exists():
-                shutil.copyfile(index, scratch / "index")
+                # With its time: by that git knows which files may have changed unseen.
+                shutil.copy2(index, scratch / "index")
             adding = replace(source, index=scratch / "index")
             adding.run("add", "--all")
             tree = adding.line("write-tree")

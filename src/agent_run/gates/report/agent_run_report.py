@@ -189,7 +189,10 @@ def _read_once() -> dict[str, Any] | None:
         os.environ.pop(name, None)
     here = os.path.dirname(__file__)  # noqa: PTH120
     others = [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one != here]
-    os.environ["PYTHONPATH"] = os.pathsep.join(others)
+    # What an environment imports from the project comes last, as it does by itself.
+    imports = os.environ.pop("AGENT_RUN_IMPORTS", "")
+    sys.path.extend(imports.split(os.pathsep) if imports else ())
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (*others, imports)))
     if Path(sys.argv[0]).name == "__main__.py" and getattr(sys.flags, "safe_path", False):
         # `python -m pytest` lets tests import from the current folder: so do we, from now on.
         sys.path.insert(0, os.getcwd())  # noqa: PTH109
