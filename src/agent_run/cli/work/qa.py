@@ -13,7 +13,6 @@ from agent_run.engine.telling import to_nobody
 from agent_run.errors import ContractError, InvalidDocument
 from agent_run.gates.cache import FileCache, NoCache
 from agent_run.models.names import parse_model
-from agent_run.models.options import ModelOptions
 from agent_run.recipes.asking import open_asker
 from agent_run.recipes.places import write_text
 from agent_run.recipes.qa.checklist import read_checklist
@@ -117,7 +116,7 @@ def _shop(door: Door, wanted: Wanted, *, fresh: bool) -> Shop:
     owner = f"{door.settings.owner}-qa"
     ask = None
     if wanted.model is not None:
-        ask = open_asker(door.desk, owner, wanted.model, ModelOptions())
+        ask = open_asker(door.desk, door.settings, wanted.model)
     return Shop(
         desk=door.desk,
         state=state,

@@ -1,7 +1,7 @@
 """Content QA: drafts in, a report out; killed at any point, it goes on when asked again."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -54,8 +54,7 @@ class Shop:
     def crew(self) -> Crew:
         """Return who does the steps and the final region."""
         team = executors_of(self.desk, self.state, self.cache, self.ask)
-        made = crew_of(team, owner=self.owner, at_once=4)
-        return Crew(made.executors, owner=made.owner, at_once=made.at_once, ttl=_TTL)
+        return replace(crew_of(team, owner=self.owner, at_once=4), ttl=_TTL)
 
 
 def executors_of(
