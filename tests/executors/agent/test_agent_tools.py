@@ -260,3 +260,30 @@ def test_only_the_hosts_of_the_manifest_are_fetched_from(
     refused = refusal_of(urlsplit(url), network)  # type: ignore[arg-type]  # a Network
 
     assert (refused == "") is granted
+
+
+def test_a_workspace_with_too_many_files_still_runs_commands(
+    place: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_run.executors.agent.changes.MOST_FILES", 1)
+
+    said = place.seen(turn("run", command="echo fine"))[0]
+
+    assert "fine" in said
+
+
+def test_folders_nobody_may_open_do_not_stop_the_agent(place: Bench) -> None:
+    closed = "mkdir -p shut/in; touch shut/in/x; chmod 600 shut/in; chmod 000 shut"
+
+    run, listed, edited = place.seen(
+        turn("run", command=closed),
+        turn("read", path=""),
+        turn("edit", path="shut/in/x", old="", new="y"),
+        allowed_paths=["**"],
+    )
+
+    (place.workspace / "shut").chmod(0o755)
+    (place.workspace / "shut" / "in").chmod(0o755)
+    assert run.startswith("exit 0")
+    assert "calc.py" in listed
+    assert "shut/in/x" in edited

@@ -38,21 +38,22 @@ class Changes(Contract):
     """Why they could not all be kept. Empty means that they were."""
 
 
-def snapshot(files: Files, leftover: Callable[[str], bool]) -> Snapshot:
-    """Return how every file stands, but for caches and build output."""
+def snapshot(files: Files, leftover: Callable[[str], bool]) -> Snapshot | None:
+    """Return how every file stands, but for caches and build output; None if too many."""
     found: dict[str, tuple[int, int, int, int] | None] = {}
     for entry in files.entries():
         path, facts = (entry.path, entry.facts) if isinstance(entry, Entry) else (entry, None)
         if not leftover(path):
             found[path] = facts
         if len(found) > MOST_FILES:
-            msg = f"the workspace holds more than {MOST_FILES} files"
-            raise WorkspaceError(msg)
+            return None
     return found
 
 
-def changes_between(before: Snapshot, after: Snapshot, files: Files) -> Changes:
+def changes_between(before: Snapshot | None, after: Snapshot | None, files: Files) -> Changes:
     """Return what changed, or why it cannot be kept."""
+    if before is None or after is None:
+        return Changes(lost=f"the workspace holds more than {MOST_FILES} files")
     kept: list[Change] = []
     size = 0
     for path in sorted({*before, *after}):

@@ -128,12 +128,10 @@ class Files:
 
 def _entered(folder: int, part: str, path: str, *, make: bool) -> int:
     """Return a handle of the folder `part`, and close the one it lies in."""
-    if make:
-        try:
-            os.mkdir(part, 0o755, dir_fd=folder)
-        except FileExistsError:
-            make = False  # it is there, and whatever it is, it is opened below or refused
     with _named(path):
+        if make:
+            with suppress(FileExistsError):  # whatever it is, it is opened below or refused
+                os.mkdir(part, 0o755, dir_fd=folder)
         inner = os.open(part, _FOLDER, dir_fd=folder)
     os.close(folder)
     return inner
@@ -145,8 +143,12 @@ def _walk(folder: int, prefix: str) -> Iterator[Entry | str]:
     for name in names:
         if name == _GIT:
             continue
-        facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
         path = prefix + name
+        try:
+            facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except OSError:
+            yield path  # nobody may look at it, so its path is all there is to tell
+            continue
         if stat.S_ISDIR(facts.st_mode):
             yield from _below(folder, name, f"{path}/")
         elif stat.S_ISREG(facts.st_mode):
