@@ -13,6 +13,7 @@ from pydantic import Field, JsonValue
 from agent_run.contract.base import Contract, Duration, Flag, Whole
 from agent_run.contract.budget import Spend
 from agent_run.contract.payload import canonical
+from agent_run.ports.meter import Meter as Meter
 
 Ended: TypeAlias = Literal["stop", "tools", "length", "filtered", "unknown"]
 """Why the model stopped: by itself, to use tools, at the limit, or because it was kept from
@@ -164,19 +165,6 @@ class Model(Protocol):
 
     def price(self, usage: Usage) -> Decimal | None:
         """Return what `usage` costs; `None` if nobody knows."""
-        ...
-
-
-class Meter(Protocol):
-    """Counts tokens before anybody is asked."""
-
-    @property
-    def name(self) -> str:
-        """Stands beside every number it counted; counters do not agree."""
-        ...
-
-    def count(self, text: str) -> int:
-        """Return how many tokens `text` is."""
         ...
 
 

@@ -17,6 +17,7 @@ from agent_run.executors.agent.executor import Agent
 from agent_run.executors.planner.planner import Planner
 from agent_run.executors.planner.reviewer import Reviewer
 from agent_run.executors.planner.thinking import Thinker
+from agent_run.gates.review import ReviewGate
 from agent_run.models import (
     BytesMeter,
     DayBudget,
@@ -102,6 +103,11 @@ def named_model(name: str | None, *, key: str | None = None) -> Model:
         msg = f"model {wanted.text!r} needs the key in {key}, which is not set"
         raise ModelMissing(msg)
     return open_model(name, ModelOptions(api_key=value))
+
+
+def review_gate(name: str, desk: Desk) -> ReviewGate:
+    """Return the gate in which the model called `name` reads every change."""
+    return ReviewGate(named_model(name), usual_meter(), desk.store.blob)
 
 
 def usual_meter() -> Meter:

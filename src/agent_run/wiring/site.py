@@ -70,14 +70,13 @@ def open_site(desk: Desk, settings: Settings, wanted: Wanted | None = None) -> S
         desk=desk,
         workspace=open_workspace(settings.root, state / "workspaces"),
         fence=open_fence(settings.fence),
-        gates=GATES,
+        gates=_gates(desk, settings),
         cache=FileCache(state / "cache") if wanted.cached else NoCache(),
         clock=wall_clock,
         folder=state / "work",
         remove=remove_tree,
         env=tools.env,
         readable=tools.readable,
-        imports=tools.imports,
         imports=tools.imports,
         environment=tools.fingerprint(),
         limits=Limits(
@@ -89,6 +88,15 @@ def open_site(desk: Desk, settings: Settings, wanted: Wanted | None = None) -> S
         dirty="carry" if (wanted.dirty or settings.dirty) == "carry" else "refuse",
         tell=wanted.tell,
     )
+
+
+def _gates(desk: Desk, settings: Settings) -> tuple[Gate, ...]:
+    if settings.review_model is None:
+        return GATES
+    # Models are loaded only where one is asked.
+    models = import_module("agent_run.wiring.models")
+    gate: Gate = models.review_gate(settings.review_model, desk)
+    return (*GATES, gate)
 
 
 def tools_of(settings: Settings) -> Toolbox:
