@@ -69,7 +69,7 @@ def test_a_plan_is_written_for_review_and_nothing_is_posted(project: Path) -> No
 
 
 def test_a_draft_with_an_invented_path_is_said_back_and_corrected(project: Path) -> None:
-    step = {**DRAFT["steps"][0], "allowed_paths": ["src/ghost.py"]}  # type: ignore[index, dict-item]
+    step = {**DRAFT["steps"][0], "allowed_paths": ["src/ghost.py"]}  # type: ignore[index]
     invented = {**DRAFT, "steps": [step]}
 
     done = agent_run(

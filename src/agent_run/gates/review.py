@@ -17,7 +17,12 @@ from agent_run.contract.verdict import Finding, Outcome, Reason
 from agent_run.errors import InvalidDocument, ModelError, OverBudget
 from agent_run.models import ask_for
 from agent_run.ports.gate import Case
-from agent_run.ports.model import Meter, Model, ModelRequest, Prompt
+from agent_run.ports.meter import Meter
+from agent_run.ports.model import (
+    Model,
+    ModelRequest,
+    Prompt,
+)
 
 INSTRUCTIONS: Final = """\
 You read a change to a project before it is accepted. Say for each constraint whether the

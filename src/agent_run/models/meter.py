@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from agent_run.errors import ModelMissing
-from agent_run.ports.model import Meter
+from agent_run.ports.meter import Meter
 
 _VOCABULARY: Final = "o200k_base"
 

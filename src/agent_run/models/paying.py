@@ -25,7 +25,14 @@ from agent_run.errors import (
 )
 from agent_run.models.answering import whole
 from agent_run.models.weighing import at_most, safety, words_of
-from agent_run.ports.model import Meter, Model, ModelAnswer, ModelRequest, Purse, Usage
+from agent_run.ports.meter import Meter
+from agent_run.ports.model import (
+    Model,
+    ModelAnswer,
+    ModelRequest,
+    Purse,
+    Usage,
+)
 
 _LONGEST_WAIT: Final = 60.0
 _MOST_TRIES_EVER: Final = 1_000

@@ -20,9 +20,9 @@ from agent_run.models.answering import whole
 from agent_run.models.meter import BytesMeter
 from agent_run.models.options import FREE, Price
 from agent_run.models.weighing import words_of
+from agent_run.ports.meter import Meter
 from agent_run.ports.model import (
     Ended,
-    Meter,
     ModelAnswer,
     ModelRequest,
     Reply,

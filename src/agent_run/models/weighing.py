@@ -7,7 +7,15 @@ from math import ceil
 from typing import Final
 
 from agent_run.contract.budget import Spend
-from agent_run.ports.model import Meter, Model, ModelRequest, Observation, Prompt, Reply, Usage
+from agent_run.ports.meter import Meter
+from agent_run.ports.model import (
+    Model,
+    ModelRequest,
+    Observation,
+    Prompt,
+    Reply,
+    Usage,
+)
 
 _PER_MESSAGE: Final = 8
 _PER_REQUEST: Final = 32

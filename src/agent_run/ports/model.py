@@ -13,7 +13,6 @@ from pydantic import Field, JsonValue
 from agent_run.contract.base import Contract, Duration, Flag, Whole
 from agent_run.contract.budget import Spend
 from agent_run.contract.payload import canonical
-from agent_run.ports.meter import Meter as Meter
 
 Ended: TypeAlias = Literal["stop", "tools", "length", "filtered", "unknown"]
 """Why the model stopped: by itself, to use tools, at the limit, or because it was kept from

@@ -28,7 +28,11 @@ from agent_run.models import (
 )
 from agent_run.models.names import parse_model
 from agent_run.ports.executor import Executor, Job
-from agent_run.ports.model import Meter, Model, Purse
+from agent_run.ports.meter import Meter
+from agent_run.ports.model import (
+    Model,
+    Purse,
+)
 from agent_run.wiring.opening import wall_clock
 from agent_run.wiring.settings import Settings
 from agent_run.wiring.toolbox import Toolbox

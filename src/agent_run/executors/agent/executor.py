@@ -18,7 +18,12 @@ from agent_run.executors.agent.record import final_offer
 from agent_run.executors.agent.tools import allowed_tools
 from agent_run.models.paying import Terms, paid
 from agent_run.ports.executor import Job, Seen, Work
-from agent_run.ports.model import Meter, Model, Prompt, Purse
+from agent_run.ports.meter import Meter
+from agent_run.ports.model import (
+    Model,
+    Prompt,
+    Purse,
+)
 
 _WITHIN_LIMITS: Final = AgentLimits()
 

@@ -17,7 +17,14 @@ from agent_run.executors.agent.transcript import Transcript
 from agent_run.models.asking import Given, ask_for
 from agent_run.models.paying import Terms, paid
 from agent_run.ports.executor import Job, Seen, Work
-from agent_run.ports.model import Meter, Model, ModelAnswer, ModelRequest, Purse, Usage
+from agent_run.ports.meter import Meter
+from agent_run.ports.model import (
+    Model,
+    ModelAnswer,
+    ModelRequest,
+    Purse,
+    Usage,
+)
 
 ValueT = TypeVar("ValueT")
 
