@@ -6,7 +6,7 @@ from agent_run.cli.declaring import works_in
 from agent_run.cli.values import NAME, TEXT
 
 
-@works_in("agent_run.cli.work.qa:qa")
+@works_in("agent_run.cli.work.recipes:qa")
 @click.argument("drafts", nargs=-1, required=True, metavar="DRAFT...")
 @click.option(
     "--checklist", required=True, metavar="FILE", help="The steps and what each may cost."
@@ -44,7 +44,7 @@ def qa() -> None:
     """
 
 
-@works_in("agent_run.cli.work.configuring:configure")
+@works_in("agent_run.cli.work.recipes:configure")
 @click.argument("said", nargs=-1, type=TEXT, metavar="[TEXT]...")
 @click.option("--run", "run_id", type=NAME, metavar="RUN", help="The conversation to go on.")
 @click.option("--model", type=TEXT, metavar="NAME", help="A model that listens and plans.")

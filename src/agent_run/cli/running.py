@@ -53,7 +53,8 @@ def plan() -> None:
 
 
 @works_in("agent_run.cli.work.running:run")
-@click.argument("plan", metavar="PLAN")
+@click.argument("plan", metavar="PLAN|RECIPE")
+@click.argument("arguments", nargs=-1, metavar="[ARGUMENT]...")
 @click.option("--run", "run_id", type=NAME, metavar="RUN", help="What the run is called.")
 @_crew
 @click.option("--dry-run", is_flag=True, help="Check that everything fits; start nothing.")
@@ -62,6 +63,8 @@ def run() -> None:
 
     PLAN is a file. It is refused before anything is spent if a step has no executor, or if
     what one step gives does not fit what the next one takes.
+
+    RECIPE is documentation-review FILE..., email-qa FILE..., or code-fix COMMAND PATH...
     """
 
 

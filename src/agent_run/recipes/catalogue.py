@@ -15,7 +15,7 @@ from agent_run.recipes.qa.checklist import Checklist
 from agent_run.recipes.qa.rules import Rules
 from agent_run.recipes.qa.running import executors_of
 
-_DASHES: Final = "--"
+_LEAST: Final = 2
 _OUR_RULES: Final = Rules()
 
 
@@ -42,16 +42,12 @@ Recipe: TypeAlias = ChecklistRecipe | PlanRecipe
 
 
 def _code_fix(arguments: Sequence[str]) -> Plan:
-    """Return the plan of `PATH... -- COMMAND...`."""
-    if _DASHES not in arguments:
-        msg = f"recipe {code_fix.NAME!r} takes paths, then '--', then the commands that fail"
+    """Return the plan of `COMMAND PATH...`."""
+    if len(arguments) < _LEAST:
+        msg = f"recipe {code_fix.NAME!r} takes the command that fails, then paths it may change"
         raise ContractError(msg)
-    middle = list(arguments).index(_DASHES)
-    paths, commands = arguments[:middle], arguments[middle + 1 :]
-    if not paths or not commands:
-        msg = f"recipe {code_fix.NAME!r} needs at least one path and one command that fails"
-        raise ContractError(msg)
-    return code_fix.code_fix(commands, paths)
+    command, *paths = arguments
+    return code_fix.code_fix((command,), paths)
 
 
 RECIPES: Final[Mapping[str, Recipe]] = {

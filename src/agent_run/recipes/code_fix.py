@@ -13,7 +13,7 @@ from agent_run.contract.manifest import Check, Manifest
 from agent_run.contract.plan import Plan
 
 NAME: Final = "code-fix"
-SAYS: Final = "Mend what makes commands fail: code-fix PATH... -- COMMAND..."
+SAYS: Final = "Mend what makes a command fail: COMMAND PATH..."
 PROTECTED: Final = ("tests/**", "**/test_*.py", "**/conftest.py", "**/*_test.*")
 """What shows the fault may not be bent to hide it."""
 BUDGET: Final = Budget(max_attempts=3, time_budget_sec=1_200)

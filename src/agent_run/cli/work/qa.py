@@ -1,7 +1,7 @@
 """The work of `qa`: drafts against a checklist, shown as a table and written as reports."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypedDict, Unpack
 
@@ -14,6 +14,7 @@ from agent_run.errors import ContractError, InvalidDocument
 from agent_run.gates.cache import FileCache, NoCache
 from agent_run.models.names import parse_model
 from agent_run.recipes.asking import open_asker
+from agent_run.recipes.catalogue import ChecklistRecipe
 from agent_run.recipes.places import write_text
 from agent_run.recipes.qa.checklist import read_checklist
 from agent_run.recipes.qa.planning import Wanted
@@ -74,6 +75,24 @@ def qa(speech: Speech, *, drafts: tuple[str, ...], checklist: str, **wish: Unpac
     return _CODES[report.status]
 
 
+def by_recipe(
+    speech: Speech, recipe: ChecklistRecipe, drafts: tuple[str, ...], *, dry_run: bool
+) -> int:
+    """Check the drafts against the checklist of a recipe."""
+    wanted = Wanted(recipe.checklist, Path(), recipe.rules, wall_clock().date())
+    if not drafts:
+        msg = f"recipe {recipe.name!r} needs at least one file to check"
+        raise InvalidDocument(msg)
+    with opened(speech, writes=True, dry_run=dry_run) as door:
+        wanted = replace(wanted, model=_usable(door))
+        if dry_run:
+            return _rehearsed(speech, _Order(drafts, wanted, ()))
+        shop = _shop(door, wanted, fresh=False)
+        report = completed(lambda: check_drafts(shop, drafts, wanted), speech)
+    _show(speech, report, None)
+    return _CODES[report.status]
+
+
 def _wanted(door: Door, checklist: Path, wish: Wish) -> Wanted:
     words = tuple(word for given in wish["accept"] for word in given.replace(",", " ").split())
     rules = Rules(
@@ -94,12 +113,16 @@ def _wanted(door: Door, checklist: Path, wish: Wish) -> Wanted:
 
 
 def _model(door: Door, wish: Wish) -> str | None:
-    """Return the model to ask; a setting that is meant for other tools is passed over."""
     if wish["offline"]:
         return None
     if wish["model"] is not None:
         parse_model(wish["model"])
         return wish["model"]
+    return _usable(door)
+
+
+def _usable(door: Door) -> str | None:
+    """Return the configured model; a name that is meant for other tools is passed over."""
     name = door.settings.model
     if name is None:
         return None

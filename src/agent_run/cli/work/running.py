@@ -10,6 +10,15 @@ from agent_run.cli.work.documents import load_as, read_file
 from agent_run.cli.work.door import Door, opened
 from agent_run.cli.work.executing import fenced, warn_of_fence
 from agent_run.cli.work.listening import completed, transcript
+from agent_run.cli.work.recipes import (
+    OURS,
+    Checks,
+    built_in_executors,
+    by_recipe,
+    is_conversation,
+    recipe_named,
+    went_on,
+)
 from agent_run.contract.base import RunId
 from agent_run.contract.manifest import Manifest
 from agent_run.contract.plan import Plan
@@ -43,13 +52,19 @@ class Wish(TypedDict):
 
 
 def run(
-    speech: Speech, *, plan: str, run_id: RunId | None, dry_run: bool, **wish: Unpack[Wish]
+    speech: Speech,
+    *,
+    plan: str,
+    arguments: tuple[str, ...],
+    run_id: RunId | None,
+    dry_run: bool,
+    **wish: Unpack[Wish],
 ) -> int:
     """Carry a plan out as far as it goes by itself."""
-    document = load_as(read_file(plan), "plan")
-    if not isinstance(document, Plan):
-        msg = f"{plan}: is not a plan"
-        raise InvalidDocument(msg)
+    recipe = recipe_named(plan)
+    if isinstance(recipe, Checks):
+        return by_recipe(speech, recipe, arguments, dry_run=dry_run)
+    document = recipe.plan(arguments) if recipe else _read(plan, arguments)
     with opened(speech, writes=True, dry_run=dry_run) as door:
         settings = fenced(door.settings, wish["fence"])
         crew = _crew(door, settings, (*document.steps, *document.final), wish)
@@ -66,12 +81,25 @@ def run(
 def resume(speech: Speech, *, run_id: RunId, **wish: Unpack[Wish]) -> int:
     """Go on with a run."""
     with opened(speech, writes=True) as door:
+        if is_conversation(door.desk.run(run_id)):
+            return went_on(door, run_id)
         settings = fenced(door.settings, wish["fence"])
         plan = planned(door.desk.run(run_id), run_id)
         crew = _crew(door, settings, (*plan.steps, *plan.final), wish)
         site = _site(door, settings, speech)
         outcome = completed(lambda: go_on(site, run_id, crew), speech)
     return _told(speech, outcome)
+
+
+def _read(plan: str, arguments: tuple[str, ...]) -> Plan:
+    if arguments:
+        msg = f"plan {plan!r} takes no arguments, got {' '.join(arguments)!r}"
+        raise InvalidDocument(msg)
+    document = load_as(read_file(plan), "plan")
+    if not isinstance(document, Plan):
+        msg = f"{plan}: is not a plan"
+        raise InvalidDocument(msg)
+    return document
 
 
 def _site(door: Door, settings: Settings, speech: Speech) -> Site:
@@ -84,6 +112,9 @@ def _crew(door: Door, settings: Settings, steps: Iterable[Manifest], wish: Wish)
     """Return everybody the steps name; whoever is unknown is left to `fit` to tell."""
     executors: dict[str, Executor] = {}
     for name in dict.fromkeys(step.executor for step in steps if step.executor):
+        if name.startswith(OURS):
+            executors.update(built_in_executors(door))
+            continue
         try:
             executors[name] = open_executor(name, settings, desk=door.desk)
         except ContractError:

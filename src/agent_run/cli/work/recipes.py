@@ -1,0 +1,85 @@
+"""The way to the recipes: loaded when asked for, and what they lack here is named."""
+
+from collections.abc import Sequence
+from typing import Any, Final, Protocol, runtime_checkable
+
+from agent_run.cli.declaring import loaded
+from agent_run.cli.speech import Speech
+from agent_run.cli.work.door import Door
+from agent_run.contract.base import RunId
+from agent_run.contract.plan import Plan
+from agent_run.errors import Unfit
+from agent_run.ledger.state import RunState
+from agent_run.ports.executor import Executor
+
+NAMES: Final = ("code-fix", "documentation-review", "email-qa")
+OURS: Final = "qa."
+"""How the names of executors begin that come with a recipe."""
+_WORK: Final = "agent_run.cli.work"
+_CATALOGUE: Final = "agent_run.recipes.catalogue"
+
+
+@runtime_checkable
+class Checks(Protocol):
+    """A recipe that checks drafts."""
+
+    checklist: Any
+
+
+class Plans(Protocol):
+    """A recipe that makes a plan."""
+
+    def plan(self, arguments: Sequence[str], /) -> Plan:
+        """Return the plan for these arguments."""
+        ...
+
+
+def qa(speech: Speech, **values: Any) -> int:
+    """Check drafts against a checklist."""
+    code: int = _found(f"{_WORK}.qa:qa")(speech, **values)
+    return code
+
+
+def configure(speech: Speech, **values: Any) -> int:
+    """Turn a conversation into a configuration."""
+    code: int = _found(f"{_WORK}.configuring:configure")(speech, **values)
+    return code
+
+
+def by_recipe(speech: Speech, recipe: Checks, drafts: tuple[str, ...], *, dry_run: bool) -> int:
+    """Check drafts against the checklist of a recipe."""
+    code: int = _found(f"{_WORK}.qa:by_recipe")(speech, recipe, drafts, dry_run=dry_run)
+    return code
+
+
+def is_conversation(run: RunState) -> bool:
+    """Say whether a run was opened by `configure`."""
+    return isinstance(run.plan, dict) and run.plan.get("recipe") == "configure"
+
+
+def went_on(door: Door, run_id: RunId) -> int:
+    """Go on with a conversation."""
+    code: int = _found(f"{_WORK}.configuring:went_on")(door, run_id)
+    return code
+
+
+def recipe_named(name: str) -> Checks | Plans | None:
+    """Return the recipe called `name`; None if there is no such recipe."""
+    if name not in NAMES:
+        return None
+    recipe: Checks | Plans = _found(f"{_CATALOGUE}:RECIPES")[name]
+    return recipe
+
+
+def built_in_executors(door: Door) -> dict[str, Executor]:
+    """Return everybody that plans of our recipes name."""
+    made = _found(f"{_CATALOGUE}:built_in_executors")(door.desk, door.settings.state)
+    return dict(made)
+
+
+def _found(target: str) -> Any:
+    try:
+        return loaded(target)
+    except ModuleNotFoundError as error:
+        msg = f"this needs {error.name!r}, which is not installed; install 'agent-run[qa]'"
+        raise Unfit(msg) from error
