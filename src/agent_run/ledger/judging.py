@@ -173,11 +173,12 @@ def _stopped_by_executor(command: Submit, now: datetime) -> tuple[AnyEvent, ...]
     if record.status != "blocked" and record.next_action != "escalate":
         return ()
     said = record.error or record.notes or record.next_step or "no reason given"
+    seen = command.observed if isinstance(command.observed, dict) else {}
     escalated = TaskEscalated(
         task_id=command.task_id,
         at=now,
         actor=command.actor,
-        reason="executor_failed",
+        reason="over_budget" if seen.get("ended") == "over_budget" else "executor_failed",
         note=f"the executor asks for a person: {said}",
     )
     return (escalated,)

@@ -18,11 +18,11 @@ from pydantic import JsonValue
 from agent_run.contract.budget import Spend
 from agent_run.contract.manifest import Manifest
 from agent_run.desk import Desk
+from agent_run.engine.purse import DeskPurse
 from agent_run.ledger.commands import Claim, OpenRun, Post, Submit
 from agent_run.models import MemoryPurse, ScriptedModel
 from agent_run.ports.model import ModelAnswer, ModelRequest, Purse, Remembered
 from agent_run.store.sqlite import SqliteStore
-from tests.executors.agent.desk_purse import DeskPurse
 from tests.executors.agent.working import EDITED, Bench, final, turn
 
 STAMP = "python3 -c \"import uuid; open('stamp.txt', 'w').write(uuid.uuid4().hex)\""
@@ -74,7 +74,7 @@ def claimed(desk: Desk, manifest: Manifest, owner: str) -> DeskPurse:
         post = Post(actor="planner", manifest=manifest)
         desk.handle("r-1", OpenRun(actor="planner"), post)
     state = desk.handle("r-1", Claim(task_id="t-1", owner=owner, ttl=timedelta(minutes=5)))
-    return DeskPurse(desk, "r-1", "t-1", owner, state.tasks["t-1"].claim or 0)
+    return DeskPurse(desk, "r-1", "t-1", state.tasks["t-1"].claim or 0, owner)
 
 
 def main(root: Path, store: str, kill_at: str, on_crash: str) -> int:
