@@ -60,7 +60,13 @@ def check() -> None:
 
 @works_in("agent_run.cli.work.evaluating:run")
 @click.argument("dataset", type=_FILE)
-@click.option("--plan", type=_FILE, required=True, help="The plan each case is put through.")
+@click.option("--plan", type=_FILE, help="The plan each case is put through.")
+@click.option(
+    "--recipe",
+    type=TEXT,
+    metavar="package.module:name",
+    help="A function that makes a plan of a case's input.",
+)
 @click.option("--out", type=click.Path(file_okay=False), required=True, help="Result folder.")
 @click.option("--at-once", type=click.IntRange(1, 256), default=4, show_default=True)
 @click.option("--min", "least", multiple=True, metavar="SCORE=N", help="Fail below N.")

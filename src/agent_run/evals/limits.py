@@ -1,6 +1,6 @@
 """Limits that a score must keep, so that a build fails when a pipeline gets worse."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,23 +35,23 @@ def read_limits(least: Iterable[str], most: Iterable[str]) -> tuple[Limit, ...]:
     return (*(_read(text, "min") for text in least), *(_read(text, "max") for text in most))
 
 
-def missed(limits: Iterable[Limit], scores: Mapping[str, Score]) -> list[str]:
-    """Return a sentence for each limit that is not kept.
+def refuse_unknown(limits: Iterable[Limit], names: Collection[str]) -> None:
+    """Refuse a limit about a score that does not exist, before anything is spent.
 
     Raises:
-        ContractError: A limit is about a score that does not exist.
+        ContractError: There is one.
     """
-    said: list[str] = []
     for limit in limits:
-        score = scores.get(limit.score)
-        if score is None:
-            known = ", ".join(sorted(scores))
+        if limit.score not in names:
+            known = ", ".join(sorted(names))
             msg = f"no score {limit.score!r}, expected one of {known}"
             raise ContractError(msg)
-        problem = limit.missed_by(score)
-        if problem:
-            said.append(problem)
-    return said
+
+
+def missed(limits: Iterable[Limit], scores: Mapping[str, Score]) -> list[str]:
+    """Return a sentence for each limit that is not kept."""
+    said = (limit.missed_by(scores[limit.score]) for limit in limits)
+    return [problem for problem in said if problem]
 
 
 def _read(text: str, side: Literal["min", "max"]) -> Limit:

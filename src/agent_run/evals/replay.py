@@ -131,6 +131,14 @@ async def _asked(gate: Gate, case: Case) -> tuple[Finding, ...]:
         )
 
 
+def _with_files(now: tuple[Finding, ...], then: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Add what was held against files, which a gate cannot see any more, to what it says."""
+    carried = tuple(one for one in then if one.paths and one.outcome != "pass")
+    if not now or not carried:
+        return now
+    return (*(one for one in now if one.outcome != "pass"), *carried)
+
+
 def _compared(name: str, then: tuple[Finding, ...], now: tuple[Finding, ...]) -> GateReplay:
     before = Verdict(findings=then).outcome if then else None
     after = Verdict(findings=now).outcome if now else None

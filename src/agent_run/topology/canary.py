@@ -42,6 +42,8 @@ _CHANGEABLE: Final = frozenset(
     }
 )
 _CHANCE: Final = 0.05
+_FEWEST: Final = 5
+"""A rate of fewer tasks than this breaks no limit; a number of errors does."""
 
 
 class StopAt(Contract):
@@ -65,7 +67,7 @@ class Canary(Contract):
     """What differs on the manifest: executor, model, constraints, notes, checks, confidence."""
     min_tasks: Whole = Field(default=20, ge=1)
     """With fewer settled tasks of either version nothing is recommended."""
-    margin: Share = 0.02
+    margin: Share = 0.05
     """How much worse a rate may be and still count as no worse."""
     stop_at: StopAt = StopAt()
 
@@ -170,7 +172,7 @@ def arm(variant: str, tasks: Sequence[Task]) -> Arm:
     """Return what the tasks with this label did."""
     ours = [task for task in tasks if task.labels.get(LABEL) == variant]
     settled = [task for task in ours if task.status in SETTLED_WORDS]
-    ended = [task for task in ours if task.first_word is not None or task in settled]
+    ended = [task for task in ours if task.first_word or task.status == "failed"]
     worked = [task for task in ours if task.attempts]
     took = [
         (task.settled_at - task.posted_at).total_seconds()
@@ -201,7 +203,8 @@ def _broken(limits: StopAt, old: Arm, new: Arm) -> list[str]:
     }
     for name, (rate, limit) in rates.items():
         # Only when the whole interval lies above the limit is it more than bad luck.
-        if limit is not None and rate.of and rate.interval[0] > limit:
+        enough = rate.of >= _FEWEST and rate.interval[0] > (1.0 if limit is None else limit)
+        if limit is not None and enough:
             said.append(f"{name} {_rate(rate)} is above the limit of {limit:.1%}")
     if limits.max_errors is not None and new.errors.hits >= limits.max_errors:
         said.append(f"{new.errors.hits} errors, the limit is {limits.max_errors}")
