@@ -6,11 +6,9 @@ from pathlib import Path
 
 
 def main() -> int:
-    known = sorted(
-        file.stem
-        for file in Path(__file__).parent.glob("*.py")
-        if not file.stem.startswith("_")
-    )
+    here = Path(__file__).parent
+    files = {file.stem for file in here.glob("*.py") if not file.stem.startswith("_")}
+    known = sorted(files | {file.parent.name for file in here.glob("*/__init__.py")})
     names = sys.argv[1:2]
     if not names or names[0] not in known:
         print("usage: python3 run.py bench NAME [ARGUMENT...]", file=sys.stderr)

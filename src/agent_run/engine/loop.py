@@ -20,8 +20,8 @@ from agent_run.engine.fileless import Bench, touches_no_files
 from agent_run.engine.line import Line
 from agent_run.engine.site import Site
 from agent_run.engine.telling import Told
-from agent_run.errors import ContractError, NotClaimable, StaleClaim, Unfit
-from agent_run.ledger.commands import Escalate, Expire, Lapse
+from agent_run.errors import ContractError, TransitionError, Unfit
+from agent_run.ledger.commands import Command, Escalate, Expire, Lapse
 from agent_run.ledger.lookup import expired
 from agent_run.ledger.state import RunState, Status
 from agent_run.ports.executor import Executor
@@ -114,6 +114,9 @@ async def _until_it_moves(floor: _Floor, *, rest: float) -> None:
     A long run takes long to look at. What must not wait for that goes on by itself: whoever
     ends a task takes the next one from the line.
     """
+    if not floor.busy:  # only somebody else can move it
+        await _aside(lambda: floor.site.desk.wait(timedelta(seconds=_LONGEST_NAP)))
+        return
     with anyio.move_on_after(_LONGEST_NAP):
         await anyio.sleep(rest)
         await floor.moved.wait()
@@ -122,7 +125,7 @@ async def _until_it_moves(floor: _Floor, *, rest: float) -> None:
 async def _reacted(floor: _Floor, run: RunState, topology: Topology) -> RunState:
     """Write down everything the topology wants next, until it wants nothing more."""
     while commands := topology(run):
-        run = await floor.desk.handle(floor.run_id, *commands)
+        run = await _granted(floor, run, *commands)
     return run
 
 
@@ -130,10 +133,21 @@ async def _swept(floor: _Floor, run: RunState, now: datetime) -> RunState:
     """Let go of claims whose owners vanished, and of questions nobody answered in time."""
     for name, task in run.tasks.items():
         if task.status is Status.CLAIMED and name not in floor.busy and expired(task, now):
-            run = await floor.desk.handle(floor.run_id, Expire(task_id=name, actor="driver"))
+            run = await _granted(floor, run, Expire(task_id=name, actor="driver"))
         elif task.status is Status.ASKED and task.deadline and task.deadline <= now:
-            run = await floor.desk.handle(floor.run_id, Lapse(task_id=name, actor="driver"))
+            run = await _granted(floor, run, Lapse(task_id=name, actor="driver"))
     return run
+
+
+async def _granted(floor: _Floor, run: RunState, *commands: Command) -> RunState:
+    """Return the run after `commands`, or as it is now if somebody else was first."""
+    try:
+        return await floor.desk.handle(floor.run_id, *commands)
+    except TransitionError:
+        newer = await _aside(lambda: floor.site.desk.run(floor.run_id))
+        if newer.seq == run.seq:
+            raise  # nobody was: the wish itself is wrong
+        return newer
 
 
 def _line_up(floor: _Floor, run: RunState) -> float:
@@ -180,8 +194,9 @@ async def _work(floor: _Floor, task_id: TaskId) -> RunState | None:
         order = Ordered(executor, crew.owner, ttl=crew.ttl)
         async with floor.bench.outside():
             return await execute(_named(site, task_id), run_id, task_id, order)
-    except (NotClaimable, StaleClaim) as refused:
-        # Somebody else has it, or the budget is held by others: look again when things moved.
+    except TransitionError as refused:
+        # Somebody else has it, does it or judges it, or the budget is held by others: look
+        # again when things moved.
         site.tell(Told("wait", str(refused)))
         run = await _aside(lambda: site.desk.run(run_id))
         floor.declined[task_id] = run.seq
