@@ -1,0 +1,66 @@
+"""The built-in agent through the door: a scripted model edits, runs and records."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+MANIFEST = """\
+task_id: fix-answer
+objective: Make the answer right
+allowed_paths: [app.py]
+executor: {executor}
+verification: [python3 check.py]
+budget: {{max_tokens: 200000, max_attempts: 1}}
+"""
+RECORD = {
+    "status": "done",
+    "files_changed": ["app.py"],
+    "commands_run": ["python3 check.py"],
+    "risks": [],
+    "next_step": "",
+    "notes": "changed the constant",
+    "confidence_percent": 90,
+    "next_action": "continue",
+    "wider_scope": [],
+}
+
+
+def agent_run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "agent_run", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+
+
+def test_the_built_in_agent_does_a_task_and_its_calls_are_on_the_ledger(tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    turns = [
+        {
+            "calls": [
+                {"name": "edit", "arguments": {"path": "app.py", "old": "41", "new": "42"}}
+            ]
+        },
+        {"calls": [{"name": "run", "arguments": {"command": "python3 check.py"}}]},
+        {"calls": [{"name": "final_result", "arguments": RECORD}]},
+    ]
+    script.write_text(json.dumps(turns))
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "agent-run.toml").write_text("")
+    (project / "app.py").write_text("ANSWER = 41\n")
+    (project / "check.py").write_text("from app import ANSWER\nassert ANSWER == 42\n")
+    (project / "task.yaml").write_text(MANIFEST.format(executor=f"agent:scripted:{script}"))
+
+    done = agent_run(project, "execute", "task.yaml", "--json")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads(done.stdout)
+    assert told["observed"]["commands_run"] == ["python3 check.py"]
+    assert told["observed"]["files_changed"] == ["app.py"]
+    pages = agent_run(project, "ledger", "--jsonl").stdout
+    assert pages.count('"spend_reserved"') == pages.count('"spend_settled"') > 0
