@@ -218,6 +218,8 @@ def _asked(
 ) -> None:
     task = run.tasks[page.task_id]
     gathering.end_claim(task, at, "asked")
+    if task.status == "submitted":  # the question came with a record
+        task.attempts[-1].end = "asked"
     task.waits.append(Wait("question", at))
     task.status = "asked"
 

@@ -1,0 +1,233 @@
+"""Metrics of small stories, each number as a person would count it."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from agent_run.contract.verdict import Verdict
+from agent_run.ledger.commands import NoteApplied, NoteRolledBack
+from agent_run.ledger.metrics.confidence import confidence_by_step
+from agent_run.ledger.metrics.exposition import _number, exposition
+from agent_run.ledger.metrics.facts import Task, tasks_of
+from agent_run.ledger.metrics.plots import bar_plot, line_plot, sparkline
+from agent_run.ledger.metrics.report import Metrics, as_json, measure
+from agent_run.ledger.metrics.tables import answering_table, over_table, step_table
+from agent_run.ledger.metrics.web_page import web_page
+from tests.support.books import Book
+from tests.support.stories import (
+    FAILED,
+    PASSED,
+    UNSURE,
+    answer,
+    claim,
+    finding,
+    judge,
+    open_run,
+    post,
+    review,
+    submit,
+)
+
+MINUTE = timedelta(minutes=1)
+REVIEWED = Verdict(findings=(finding("pass", "verified", "review"),))
+
+
+def _story() -> Metrics:
+    """Three tasks: accepted at once, rejected by a person, accepted at the second try."""
+    book = Book("run").tell(open_run(max_tokens=100))
+    book.tell(post("good", labels={"step": "tone"}), claim(task_id="good")).wait(MINUTE)
+    book.submit(
+        book.claim_of("good"),
+        "good",
+        observed={"model": "acme:m1", "fence": {"kind": "landlock+seccomp"}},
+        status="passed",
+        confidence=0.9,
+        tokens_used=60,
+        requests_made=1,
+        cost_usd=Decimal("0.25"),
+    )
+    book.tell(judge(PASSED, "good"))
+    book.tell(post("doubt", min_confidence=0.8, labels={"step": "tone"}))
+    book.tell(claim(task_id="doubt"))
+    book.tell(submit(book.claim_of("doubt"), "doubt", confidence=0.4), judge(UNSURE, "doubt"))
+    book.wait(4 * MINUTE).tell(review(FAILED, "doubt"))
+    book.tell(post("again", budget={"time_budget_sec": 30}), claim(task_id="again"))
+    book.wait(MINUTE).tell(submit(book.claim_of("again"), "again"), judge(FAILED, "again"))
+    book.tell(claim(task_id="again"))
+    # This takes the run over its budget, so a person has to decide.
+    book.tell(submit(book.claim_of("again"), "again", tokens_used=50))
+    book.wait(2 * MINUTE).tell(review(REVIEWED, "again"))
+    return measure([book.run()])
+
+
+def test_the_work_is_counted_as_a_person_would_count_it() -> None:
+    metrics = _story()
+
+    quality = metrics.quality
+    assert quality.statuses == {"accepted": 2, "open": 1}
+    assert (quality.first_pass.hits, quality.first_pass.of) == (1, 3)
+    assert (quality.rework.hits, quality.rework.of) == (1, 4)
+    assert quality.fences == {"landlock+seccomp": 1}
+    assert quality.refusals == {
+        ("commands", "fail", "verification_failed"): 2,
+        ("confidence", "fail", "low_confidence"): 1,
+    }
+
+
+def test_people_are_counted_with_how_long_they_took_and_whether_they_agreed() -> None:
+    people = _story().people
+
+    assert (people.escalated.hits, people.escalated.of) == (2, 3)
+    (decisions,) = people.answering
+    assert (decisions.kind, decisions.answered, decisions.open) == ("decision", 2, 0)
+    assert (decisions.mean, decisions.p50, decisions.p90) == (180.0, 180.0, 228.0)
+    assert people.agreement.matrix == {(True, True): 1, (True, False): 1}
+    assert (people.agreement.agreed.value, people.agreement.kappa) == (0.5, 0.0)
+
+
+def test_budgets_are_held_against_the_plan_of_task_and_run() -> None:
+    metrics = _story()
+
+    over = {(line.run_id, line.task_id): line.over for line in metrics.budgets.over}
+    assert over == {("run", ""): ("tokens",), ("run", "again"): ("seconds",)}
+    assert over_table(metrics).rows == (
+        ("run", "", "tokens", "110", "100"),
+        ("run", "again", "seconds", "60", "30"),
+    )
+
+
+def test_cost_is_told_by_the_model_that_was_really_asked() -> None:
+    costs = _story().costs
+
+    assert [(one.name, one.cost_usd, one.tokens) for one in costs.by_model] == [
+        ("acme:m1", Decimal("0.25"), 60),
+        ("(not stated)", Decimal(0), 50),
+    ]
+    assert costs.total.tokens == 110
+
+
+def test_a_question_and_a_rollback_are_counted() -> None:
+    book = Book("run").tell(post("a"), claim(task_id="a"))
+    book.tell(submit(2, "a", question="Which one?")).wait(MINUTE).tell(answer("b", "a"))
+    book.tell(claim(task_id="a"))
+    book.tell(submit(book.claim_of("a"), "a"), judge(PASSED, "a"))
+    book.tell(NoteApplied(task_id="a", actor="eve", onto="main", commit="c1"))
+    book.tell(NoteRolledBack(task_id="a", actor="eve", commit="c2"))
+
+    metrics = measure([book.run()])
+
+    assert answering_table(metrics).rows == (
+        ("question", "1", "0", "60.0s", "60.0s", "60.0s", "60.0s"),
+    )
+    assert metrics.quality.rollbacks == 1
+    assert metrics.budgets.tasks[0].attempts == 1
+
+
+def _series(values: Sequence[float]) -> list[Task]:
+    runs = []
+    for number, value in enumerate(values):
+        book = Book(f"run-{number}").wait(number * MINUTE)
+        book.tell(post("tone"), claim(task_id="tone"), submit(2, "tone", confidence=value))
+        runs.append(book.run())
+    return tasks_of(runs)
+
+
+def test_a_fall_in_confidence_is_named() -> None:
+    steady, falling = [0.9, 0.85, 0.88] * 10, [0.9, 0.85, 0.88] * 7 + [0.6, 0.55, 0.7] * 3
+
+    (calm,) = confidence_by_step(_series(steady))
+    (fell,) = confidence_by_step(_series(falling))
+
+    assert calm.regression is None
+    assert fell.regression is not None
+    assert (fell.regression.earlier, fell.regression.recent) == (0.88, 0.6)
+    assert fell.regression.counted == 10
+    assert fell.regression.chance < 0.01
+
+
+def test_one_wild_value_or_a_handful_is_no_regression() -> None:
+    (wild,) = confidence_by_step(_series([0.9] * 29 + [0.0]))
+    (few,) = confidence_by_step(_series([0.9] * 8 + [0.1] * 4))
+
+    assert wild.regression is None
+    assert few.regression is None
+
+
+def test_prometheus_text_is_exact() -> None:
+    book = Book("run").tell(post("a", labels={"step": 'to"ne\\\n'}), claim(task_id="a"))
+
+    text = exposition(measure([book.run()]))
+
+    assert text == (
+        "# HELP agent_run_runs Runs that were counted.\n"
+        "# TYPE agent_run_runs gauge\n"
+        "agent_run_runs 1\n"
+        "# HELP agent_run_budget_over Runs and tasks that used more than was granted.\n"
+        "# TYPE agent_run_budget_over gauge\n"
+        'agent_run_budget_over{scope="run"} 0\n'
+        'agent_run_budget_over{scope="task"} 0\n'
+        "# HELP agent_run_tasks Tasks in each status.\n"
+        "# TYPE agent_run_tasks gauge\n"
+        'agent_run_tasks{status="claimed"} 1\n'
+        "# HELP agent_run_rework_ratio Attempts after the first, of all attempts.\n"
+        "# TYPE agent_run_rework_ratio gauge\n"
+        "agent_run_rework_ratio 0\n"
+        "# HELP agent_run_rollbacks Results taken back.\n"
+        "# TYPE agent_run_rollbacks gauge\n"
+        "agent_run_rollbacks 0\n"
+        "# HELP agent_run_lost_claims Claims that ran out.\n"
+        "# TYPE agent_run_lost_claims gauge\n"
+        "agent_run_lost_claims 0\n"
+        "# HELP agent_run_escalation_ratio Tasks that a person had to decide about, of all "
+        "that were worked on.\n"
+        "# TYPE agent_run_escalation_ratio gauge\n"
+        'agent_run_escalation_ratio{step="to\\"ne\\\\\\n"} 0\n'
+        "# HELP agent_run_step_cost_usd Known cost by step.\n"
+        "# TYPE agent_run_step_cost_usd gauge\n"
+        'agent_run_step_cost_usd{step="to\\"ne\\\\\\n"} 0\n'
+        "# HELP agent_run_step_tokens Tokens by step.\n"
+        "# TYPE agent_run_step_tokens gauge\n"
+        'agent_run_step_tokens{step="to\\"ne\\\\\\n"} 0\n'
+        "# HELP agent_run_step_unpriced_requests Requests without a known price by step.\n"
+        "# TYPE agent_run_step_unpriced_requests gauge\n"
+        'agent_run_step_unpriced_requests{step="to\\"ne\\\\\\n"} 0\n'
+    )
+
+
+def test_a_page_needs_nothing_else_and_runs_nothing() -> None:
+    hostile = "</title><script>alert(1)</script><img src=x onerror=y>"
+    book = Book("run").tell(post("a", labels={"step": hostile}), claim(task_id="a"))
+    book.submit(2, "a", observed={"model": hostile}, confidence=0.5, tokens_used=3)
+
+    page = web_page(measure([book.run()]), title=hostile)
+
+    assert "<script" not in page
+    assert "<img" not in page
+    assert "http://" not in page.replace("http-equiv", "")
+    assert "default-src 'none'" in page
+    assert "prefers-color-scheme: dark" in page
+    assert page.count("<svg") >= 1
+
+
+def test_small_pictures_are_exact() -> None:
+    assert sparkline([0, 0.5, 1]) == "▁▅█"
+    assert sparkline([0.0] * 50 + [1.0] * 50, width=4) == "▁▁██"
+    assert sparkline([]) == ""
+    assert "<polyline" in line_plot([0.5], title="t")
+    assert bar_plot([], title="t").startswith("<svg")
+
+
+def test_an_empty_ledger_has_metrics_too() -> None:
+    metrics = measure([])
+
+    assert as_json(metrics)["tasks"] == 0
+    assert step_table(metrics).rows == ()
+    assert "0 tasks in 0 runs" in web_page(metrics, title="t")
+    assert exposition(metrics).startswith("# HELP agent_run_runs")
+
+
+@pytest.mark.parametrize("value", [0.0, 0.123456789, 1e9, 3.0])
+def test_numbers_are_written_as_prometheus_reads_them(value: float) -> None:
+    assert float(_number(value)) == pytest.approx(value)
