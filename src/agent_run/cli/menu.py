@@ -63,8 +63,7 @@ MENU: Final[Mapping[str, Mapping[str, Entry]]] = {
     "Recipes": {
         "qa": Entry(f"{_RECIPE}:qa", "Check drafts against a checklist, and report."),
         "configure": Entry(
-            f"{_RECIPE}:configure",
-            "Turn a conversation into a configuration, by a plan you can read first.",
+            f"{_RECIPE}:configure", "Turn a conversation into a plan, and follow it."
         ),
     },
     "Decide": {

@@ -49,7 +49,7 @@ def qa() -> None:
 @click.option("--run", "run_id", type=NAME, metavar="RUN", help="The conversation to go on.")
 @click.option("--model", type=TEXT, metavar="NAME", help="A model that listens and plans.")
 def configure() -> None:
-    """Turn a conversation into a configuration, by a plan you can read first.
+    """Turn a conversation into a plan, and follow it.
 
     Each TEXT is one turn. A silent annotator keeps notes; when they are clear enough, the
     whole plan is written and then followed. Without TEXT it goes on from where it stands.

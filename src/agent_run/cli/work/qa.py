@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Final, TypedDict, Unpack
 
 from agent_run.cli.exits import Exit
-from agent_run.cli.speech import Speech
+from agent_run.cli.speech import Json, Speech
 from agent_run.cli.work.door import Door, opened
 from agent_run.cli.work.listening import completed, transcript
+from agent_run.desk import Desk
 from agent_run.engine.telling import to_nobody
 from agent_run.errors import ContractError, InvalidDocument
 from agent_run.gates.cache import FileCache, NoCache
@@ -17,12 +18,13 @@ from agent_run.recipes.asking import open_asker
 from agent_run.recipes.catalogue import ChecklistRecipe
 from agent_run.recipes.places import write_text
 from agent_run.recipes.qa.checklist import read_checklist
+from agent_run.recipes.qa.example import example_folder, qa_act
 from agent_run.recipes.qa.planning import Wanted
 from agent_run.recipes.qa.rendering import FORMATS, VERDICTS, counts, rendered, whole_json
 from agent_run.recipes.qa.reporting import Report, StepReport, Verdict, plan_json
 from agent_run.recipes.qa.rules import Rules
 from agent_run.recipes.qa.running import Shop, check_drafts, plans_for
-from agent_run.recipes.qa.scoring import Score, read_key, score, score_lines
+from agent_run.recipes.qa.scoring import Score, read_key, score, score_json, score_lines
 from agent_run.wiring.opening import wall_clock
 
 _CODES: Final[Mapping[Verdict, Exit]] = {
@@ -240,3 +242,28 @@ def _write(place: Path, text: str) -> None:
     except OSError as error:
         msg = f"report {str(place)!r} cannot be written: {error.strerror}"
         raise ContractError(msg) from error
+
+
+def second_act(speech: Speech, desk: Desk, state: Path) -> Json | None:
+    """Show the example drafts being checked, as `demo` does; None where they are not here."""
+    folder = example_folder()
+    if folder is None:
+        speech.tell("the example drafts are not installed here, so they are not checked")
+        return None
+    act = qa_act(desk, state, folder)
+    if not speech.as_json:
+        speech.show("", "$ agent-run qa DRAFT... --checklist checklist.yaml --key key.jsonl")
+        rows = [
+            (Path(draft.name).name, VERDICTS[draft.status], *map(_cell, draft.steps))
+            for draft in act.report.drafts
+        ]
+        steps = [step.step.id.upper() for step in act.report.drafts[0].steps]
+        speech.table(("DRAFT", "STATUS", *steps), rows)
+        speech.show("", *score_lines(act.score))
+        speech.show(f"asked again      {act.again.cache_hits} of {act.again.steps} reused")
+    return {
+        "drafts": {Path(one.name).name: one.status for one in act.report.drafts},
+        "score": score_json(act.score),
+        "again": {"cache_hits": act.again.cache_hits, "steps": act.again.steps},
+        "seconds": round(act.seconds, 1),
+    }

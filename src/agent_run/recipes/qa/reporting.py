@@ -145,8 +145,12 @@ def draft_json(draft: DraftReport) -> dict[str, JsonValue]:
 
 def plan_json(plan: QaPlan) -> dict[str, JsonValue]:
     """Return a plan in the words of its schema."""
-    plain = plan.model_dump(mode="json")
-    return {key: plain[key] for key in ("plan_id", "steps", "overall_budget")}
+    steps: list[JsonValue] = [
+        {key: value for key, value in step.model_dump(mode="json").items() if value != ""}
+        for step in plan.steps
+    ]
+    overall = plan.overall_budget.model_dump(mode="json")
+    return {"plan_id": plan.plan_id, "steps": steps, "overall_budget": overall}
 
 
 def _steps(run: RunState, dossier: Dossier, reused: frozenset[str]) -> Iterable[StepReport]:
