@@ -140,10 +140,10 @@ def test_reports_are_scored_blind_and_by_a_function(ask: Ask, dataset: Path) -> 
 def test_a_recorded_run_is_judged_again(ask: Ask, dataset: Path) -> None:
     ask("eval", "run", "d.jsonl", "--plan", "plan.yaml", "--out", "one")
     (ledger,) = (dataset / "one" / "cases").glob("quiet-*.db")
-    store = ("--store", f"sqlite:///{ledger}")
+    store, run_id = ("--store", f"sqlite:///{ledger}"), ledger.stem
 
-    same = ask("replay", "quiet", *store, "--json")
-    stricter = ask("replay", "quiet", *store, "--min-confidence", "0.99", "--json")
+    same = ask("replay", run_id, *store, "--json")
+    stricter = ask("replay", run_id, *store, "--min-confidence", "0.99", "--json")
 
     assert (same.code, same.json["differs"]) == (0, 0)
     assert (stricter.code, stricter.json["differs"]) == (4, 1)

@@ -7,7 +7,7 @@ from typing import Final
 
 from agent_run.errors import ContractError
 from agent_run.evals.results import CaseResult
-from agent_run.evals.scoring import RESAMPLES, case_pairs, scores
+from agent_run.evals.scoring import FEWEST, RESAMPLES, case_pairs, scores
 from agent_run.ledger.metrics.statistics import interval_of, sign_test
 
 _PAIRED: Final = ("step_accuracy", "recall", "precision", "cost_usd", "tokens", "seconds")
@@ -22,13 +22,18 @@ class Difference:
     score: str
     before: float
     after: float
-    low: float
-    high: float
-    """The 95 % interval of after minus before, drawing the same cases for both."""
+    low: float | None
+    high: float | None
+    """The 95 % interval of after minus before, drawing the same cases for both.
+
+    `None` means that there were too few cases to say.
+    """
     better: str
 
     @property
     def significant(self) -> bool:
+        if self.low is None or self.high is None:
+            return False
         return self.low > 0 or self.high < 0
 
     @property
@@ -76,7 +81,7 @@ def compare(before: Mapping[str, CaseResult], after: Mapping[str, CaseResult]) -
     Raises:
         ContractError: They share no case, or the same name stands for different cases.
     """
-    both = [name for name in before if name in after]
+    both = sorted(name for name in before if name in after)
     if not both:
         msg = "the two evaluations share no case"
         raise ContractError(msg)
@@ -121,13 +126,14 @@ def _differences(pairs: Sequence[tuple[CaseResult, CaseResult]]) -> Iterator[Dif
         before, after = _value(first, everyone), _value(second, everyone)
         if before is None or after is None:
             continue
+        telling = sum(a[1] > 0 and b[1] > 0 for a, b in zip(first, second, strict=True))
         moved = [
             two - one
-            for draw in draws
+            for draw in (draws if telling >= FEWEST else ())
             if (one := _value(first, draw)) is not None
             and (two := _value(second, draw)) is not None
         ]
-        low, high = interval_of(moved) or (0.0, 0.0)
+        low, high = interval_of(moved) or (None, None)
         yield Difference(name, before, after, low, high, known[name].better)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import anyio
 from pydantic import JsonValue
@@ -34,6 +34,8 @@ class Errand:
     run_id: str
     ledger: Path
 
+
+_LONGEST_NAME: Final = 80
 
 Conduct: TypeAlias = Callable[[Errand], Awaitable[Sequence[Page]]]
 """Brings the run of a case as far as it goes, from wherever it stands; returns its pages."""
@@ -79,25 +81,35 @@ async def evaluate(
 
 async def _result(evaluation: Evaluation, case: EvalCase) -> CaseResult:
     mark = fingerprint(case, evaluation.pipeline)
-    # A ledger of another pipeline stays as it is: its name would be another one.
-    ledger = Path("cases") / f"{case.case_id}-{mark[:12]}.db"
-    errand = Errand(case, case.case_id, evaluation.folder / ledger)
+    # Runs of two pipelines share a workspace but no name, so neither meets the other's files.
+    run_id = f"{case.case_id[:_LONGEST_NAME]}-{mark[:12]}"
+    ledger = Path("cases") / f"{run_id}.db"
     try:
-        pages = await evaluation.conduct(errand)
-    except AgentRunError as error:
+        pages = await evaluation.conduct(Errand(case, run_id, evaluation.folder / ledger))
+    except (AgentRunError, ExceptionGroup) as error:
         return CaseResult(
             case=case,
             fingerprint=mark,
-            run_id=errand.run_id,
+            run_id=run_id,
             ledger=str(ledger),
             outcome="error",
             steps={},
             tokens=0,
             cost_usd=0,
             seconds=0,
-            note=str(error),
+            note=_said(error),
         )
     return seen(case, pages, mark=mark, ledger=str(ledger))
+
+
+def _said(error: AgentRunError | ExceptionGroup[Exception]) -> str:
+    """Return what went wrong; a fault in our own code is not taken for a broken case."""
+    if not isinstance(error, ExceptionGroup):
+        return str(error)
+    ours, others = error.split(AgentRunError)
+    if ours is None or others is not None:
+        raise error
+    return "; ".join(_said(one) for one in ours.exceptions)
 
 
 def seen(case: EvalCase, pages: Sequence[Page], *, mark: str, ledger: str) -> CaseResult:

@@ -18,6 +18,8 @@ Pair: TypeAlias = tuple[float, float]
 """What one case adds to the top and to the bottom of a ratio."""
 
 RESAMPLES: Final = 1_000
+FEWEST: Final = 10
+"""Drawing fewer cases again would promise more than is known, so there is no interval."""
 _SEED: Final = 20_261_115
 
 
@@ -30,6 +32,7 @@ class Score:
     """`None` means that there was nothing to count."""
     low: float | None
     high: float | None
+    """`None` means that there were too few cases to say."""
     counted: int
     """Steps, decisions or cases that it was counted from."""
     better: Better
@@ -56,7 +59,8 @@ def _ratio(
     pairs = [ratio.pair(result) for result in results]
     top, bottom = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
     again: list[float] = []
-    for draw in draws:
+    telling = sum(pair[1] > 0 for pair in pairs)
+    for draw in draws if telling >= FEWEST else ():
         below = sum(pairs[index][1] for index in draw)
         if below:
             again.append(sum(pairs[index][0] for index in draw) / below)
@@ -90,7 +94,8 @@ def _wilson(name: str, share: Proportion, better: Better, says: str) -> Score:
 def _agreement(results: Sequence[CaseResult]) -> Score:
     pairs = _decisions(results)
     value = kappa(Counter(pairs))
-    drawn = (kappa(Counter(pairs[index] for index in draw)) for draw in _draws(len(pairs)))
+    draws = _draws(len(pairs)) if len(pairs) >= FEWEST else ()
+    drawn = (kappa(Counter(pairs[index] for index in draw)) for draw in draws)
     again = [one for one in drawn if one is not None]
     low, high = interval_of(again) or (None, None)
     says = "agreement with people beyond chance"

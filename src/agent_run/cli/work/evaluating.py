@@ -12,7 +12,7 @@ from agent_run.cli.work.conducting import pipeline_of
 from agent_run.cli.work.door import configured
 from agent_run.cli.work.listening import completed
 from agent_run.evals.cases import load_dataset
-from agent_run.evals.comparing import Comparison
+from agent_run.evals.comparing import Comparison, Difference
 from agent_run.evals.comparing import compare as compared
 from agent_run.evals.limits import Limit, missed, read_limits, refuse_unknown
 from agent_run.evals.results import CaseResult, read_results
@@ -81,16 +81,7 @@ def compare(speech: Speech, *, before: str, after: str, fail_if_worse: bool) -> 
     if speech.as_json:
         speech.object(_comparison_json(found))
     else:
-        rows = [
-            (
-                one.score,
-                f"{one.before:.4g}",
-                f"{one.after:.4g}",
-                f"{one.low:+.3g} to {one.high:+.3g}",
-                "worse" if one.worse else "better" if one.significant else "may be chance",
-            )
-            for one in found.differences
-        ]
+        rows = [_moved(one) for one in found.differences]
         speech.table(("SCORE", "BEFORE", "AFTER", "95 % OF CHANGE", ""), rows)
         speech.show(found.sentence())
     for side, names in (("first", found.only_before), ("second", found.only_after)):
@@ -138,8 +129,15 @@ def _warn_of_prices(speech: Speech, results: Sequence[CaseResult]) -> None:
 def _cells(score: Score) -> tuple[str, ...]:
     value = "" if score.value is None else f"{score.value:.4g}"
     known = score.low is not None and score.high is not None
-    interval = f"{score.low:.3g} to {score.high:.3g}" if known else ""
+    interval = f"{score.low:.3g} to {score.high:.3g}" if known else "too few cases"
     return score.name, value, interval, str(score.counted), score.says
+
+
+def _moved(one: Difference) -> tuple[str, ...]:
+    known = one.low is not None and one.high is not None
+    interval = f"{one.low:+.3g} to {one.high:+.3g}" if known else "too few cases"
+    word = "worse" if one.worse else "better" if one.significant else "may be chance"
+    return one.score, f"{one.before:.4g}", f"{one.after:.4g}", interval, word
 
 
 def _score_json(score: Score) -> Json:
@@ -166,7 +164,7 @@ def _comparison_json(found: Comparison) -> Mapping[str, object]:
                 "score": one.score,
                 "before": one.before,
                 "after": one.after,
-                "interval": [one.low, one.high],
+                "interval": None if one.low is None else [one.low, one.high],
                 "significant": one.significant,
                 "worse": one.worse,
             }
