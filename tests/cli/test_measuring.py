@@ -3,10 +3,14 @@
 import json
 from pathlib import Path
 
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
 from agent_run.contract.manifest import Manifest
 from agent_run.ledger.commands import Claim, Post
 from agent_run.wiring import open_desk
 from tests.support.command_line import Ask
+from tests.support.otlp import otlp_receiver
 
 
 def _work(ask: Ask) -> None:
@@ -113,3 +117,47 @@ def test_trace_of_an_unknown_name_is_refused(ask: Ask) -> None:
 
     assert answer.code == 2
     assert answer.err.endswith("neither a task nor a run 'nobody' in this ledger\n")
+
+
+def _names(body: bytes) -> list[str]:
+    traced = ExportTraceServiceRequest.FromString(body).resource_spans[0]
+    return [span.name for span in traced.scope_spans[0].spans]
+
+
+def test_with_telemetry_on_each_command_sends_what_it_wrote(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENT_RUN_TELEMETRY", "true")
+    with otlp_receiver() as (url, got):
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
+        _work(ask)
+        ask("status")
+        ask("trace", "repo-142", "--otlp")
+
+    assert [_names(body) for _, body in got] == [["invoke_agent bob"], ["invoke_agent bob"]]
+
+
+def test_a_collector_that_is_gone_stops_no_work(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENT_RUN_TELEMETRY", "true")
+    with otlp_receiver(answer=400) as (url, _):
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
+        ask("post", "repo-142.yaml")
+        ask("claim", "repo-142", "--owner", "bob")
+        answer = ask("submit", "repo-142", "--claim", "2", "--record", "record.json")
+
+    assert answer.code == 0
+    assert "telemetry: 1 spans could not be sent" in answer.err
+
+
+def test_metrics_are_sent_where_the_variables_say(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _work(ask)
+    with otlp_receiver() as (url, got):
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
+        answer = ask("metrics", "--otlp", "-q")
+
+    assert answer.code == 0
+    assert [path for path, _ in got] == ["/v1/metrics"]

@@ -1,11 +1,6 @@
 """Telemetry: the spans and metrics that leave, and that nothing written leaves unasked."""
 
-import gzip
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -26,6 +21,7 @@ from agent_run.telemetry import names
 from agent_run.telemetry.sending import Sender, open_sender
 from agent_run.telemetry.spans import trace_number
 from tests.support.books import TRACE, Book
+from tests.support.otlp import otlp_receiver
 from tests.support.stories import FAILED, PASSED, claim, judge, post, settle, submit
 
 SECRET = "the objective nobody else may read"
@@ -145,45 +141,11 @@ def test_an_id_of_another_kind_gets_a_number_all_the_same() -> None:
     assert trace_number("0" * 32) > 0
 
 
-class _Receiver(BaseHTTPRequestHandler):
-    """Takes what OTLP/HTTP sends, as a collector does."""
-
-    got: list[tuple[str, bytes]]
-    answer = 200
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        if self.headers.get("Content-Encoding") == "gzip":
-            body = gzip.decompress(body)
-        type(self).got.append((self.path, body))
-        self.send_response(type(self).answer)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing."""
-
-
-@contextmanager
-def _receiver(answer: int = 200) -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
-    got: list[tuple[str, bytes]] = []
-    handler = type("Receiver", (_Receiver,), {"got": got, "answer": answer})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", got
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 def test_a_collector_gets_spans_and_metrics_by_the_standard_variables(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     book = _book()
-    with _receiver() as (url, got):
+    with otlp_receiver() as (url, got):
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
         monkeypatch.setenv("OTEL_SERVICE_NAME", "qa")
         sender = open_sender({})
@@ -207,7 +169,7 @@ def test_a_collector_gets_spans_and_metrics_by_the_standard_variables(
 
 def test_our_own_name_stands_where_no_other_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OTEL_SERVICE_NAME", raising=False)
-    with _receiver() as (url, got):
+    with otlp_receiver() as (url, got):
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
         sender = open_sender({})
         sender.spans(_book().pages)
@@ -219,7 +181,7 @@ def test_our_own_name_stands_where_no_other_is_given(monkeypatch: pytest.MonkeyP
 
 
 def test_a_collector_that_refuses_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    with _receiver(answer=400) as (url, _):
+    with otlp_receiver(answer=400) as (url, _):
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
         sender = open_sender({})
         with pytest.raises(Unfit, match="9 spans could not be sent"):

@@ -2,8 +2,9 @@
 
 import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote, unquote
@@ -71,7 +72,9 @@ def opened(
     settings = configured(speech).settings
     if (writes and not dry_run) or not absent(settings.store_url):
         with _desk(settings.store_url) as desk:
-            yield Door(desk, settings, speech, dry_run)
+            told = writes and settings.telemetry
+            with _sent_aside(desk, speech) if told else nullcontext():
+                yield Door(desk, settings, speech, dry_run)
         return
     speech.tell(f"there is no ledger yet at {settings.store_url}")
     with tempfile.TemporaryDirectory(prefix="agent-run-") as folder:
@@ -83,6 +86,13 @@ def opened(
 def absent(url: str) -> bool:
     """Say whether `url` names a file that is not there."""
     return url.startswith(_SQLITE) and not Path(unquote(url.removeprefix(_SQLITE))).exists()
+
+
+def _sent_aside(desk: Desk, speech: Speech) -> AbstractContextManager[None]:
+    """Return what sends the pages that are written meanwhile as telemetry."""
+    aside: AbstractContextManager[None]
+    aside = import_module("agent_run.cli.work.spans").sent_aside(desk, speech)
+    return aside
 
 
 @contextmanager

@@ -1,12 +1,14 @@
 """The way to telemetry: loaded only when something is to be sent."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from agent_run.cli.speech import Speech
+from agent_run.desk import Desk
 from agent_run.errors import AgentRunError, Unfit
 from agent_run.ledger.metrics.facts import Run
 from agent_run.ledger.metrics.report import Metrics
@@ -50,8 +52,19 @@ def sending() -> Sending:
     return Sending(module.open_sender(os.environ))  # noqa: TID251 - standard variables, not ours
 
 
-def sent_aside(speech: Speech, pages: Sequence[Page], *, after: int) -> None:
-    """Send what a command wrote behind page `after`; a failure is told and stops nothing."""
+@contextmanager
+def sent_aside(desk: Desk, speech: Speech) -> Iterator[None]:
+    """Send what is written in between when it ends; a failure is told and stops nothing."""
+    before = desk.store.heads()
+    try:
+        yield
+    finally:
+        for run_id, head in desk.store.heads().items():
+            if head > before.get(run_id, 0):
+                _sent(speech, desk.pages(run_id), after=before.get(run_id, 0))
+
+
+def _sent(speech: Speech, pages: Sequence[Page], *, after: int) -> None:
     try:
         sending().spans(pages, after=after)
     except AgentRunError as error:
