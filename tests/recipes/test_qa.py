@@ -192,6 +192,21 @@ def test_a_changed_draft_is_checked_again(tmp_path: Path) -> None:
     assert after.cache_hits == 0
 
 
+def test_what_waits_about_an_earlier_version_of_a_draft_waits_no_longer(
+    tmp_path: Path,
+) -> None:
+    drafts = [draft(tmp_path, "one.md", FLAWED)]
+    with opened(tmp_path) as desk:
+        other = check(tmp_path, desk, drafts, wanted(tmp_path, ("links",))).drafts[0].run_id
+        before = check(tmp_path, desk, drafts, wanted(tmp_path)).drafts[0].run_id
+        draft(tmp_path, "one.md", CLEAN)
+
+        check(tmp_path, desk, drafts, wanted(tmp_path))
+
+        assert desk.run(before).cancelled
+        assert not desk.run(other).cancelled
+
+
 def test_a_goal_that_nobody_knows_goes_to_a_person_and_stops_nothing(tmp_path: Path) -> None:
     drafts = [draft(tmp_path, "clean.md", CLEAN)]
     goals = ("Check spelling", "Would a child understand it")

@@ -207,6 +207,8 @@ def _details(report: Report) -> Iterator[str]:
 
 
 def _remarks(step: StepReport) -> Iterator[str]:
+    if step.result["status"] == "blocked" and len(step.remarks) == 1:
+        return  # its one remark is the reason, which is said already
     for one in step.remarks[:_MOST_REMARKS]:
         yield f"  {one['line']}:{one['column']} {one['severity']} {one['message']}"
     more = len(step.remarks) - _MOST_REMARKS

@@ -90,14 +90,17 @@ FORMATS: Final[Mapping[str, Render]] = {
 def counts(report: Report) -> str:
     """Return in one sentence how the drafts stand."""
     found = [draft.status for draft in report.drafts]
-    said = ", ".join(
-        f"{found.count(one)} {told}" for one, told in _COUNTED.items() if one in found
+    told = ", ".join(
+        f"{found.count(one)} {word}" for one, word in _COUNTED.items() if one in found
     )
-    reused = f"; {report.cache_hits} of {len(report.steps)} checks reused from earlier"
-    return f"{len(found)} drafts: {said}{reused if report.cache_hits else ''}"
+    plural = "" if len(found) == 1 else "s"
+    said = f"{len(found)} draft{plural}: {told}"
+    if report.cache_hits:
+        said += f"; {report.cache_hits} of {len(report.steps)} checks reused from earlier"
+    return said
 
 
-_COUNTED: Final = {"pass": "pass", "fail": "fail", "person": "need a person"}
+_COUNTED: Final = {"pass": "pass", "fail": "fail", "person": "for a person"}
 
 
 def _markdown(report: Report, score: Score | None) -> Iterator[str]:

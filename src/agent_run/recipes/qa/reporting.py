@@ -197,11 +197,10 @@ def _person(task: TaskState) -> str:
 
 
 def _why(task: TaskState, outcome: Outcome) -> str:
-    record = task.record
-    if outcome == "person" and task.note:
-        said = record.notes if record else ""
-        return task.note if not said or said in task.note else f"{task.note}; {said}"
-    return record.notes if record else task.note
+    said = task.record.notes if task.record else ""
+    if outcome != "person" or (said and said in task.note):
+        return said or task.note
+    return "; ".join(filter(None, (task.note, said)))
 
 
 def _over(task: TaskState, overall: JsonValue) -> tuple[str, ...]:

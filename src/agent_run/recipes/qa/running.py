@@ -16,13 +16,22 @@ from agent_run.engine.runs import crew_of, resume, run_plan
 from agent_run.engine.site import Site
 from agent_run.engine.telling import Listener, to_nobody
 from agent_run.errors import UnknownRun
+from agent_run.ledger.commands import CancelRun
 from agent_run.ledger.state import FOR_A_PERSON, SETTLED, RunState
 from agent_run.ports.executor import Executor
 from agent_run.ports.gate import Cache
 from agent_run.recipes.asking import Asker
 from agent_run.recipes.places import file_less_site
 from agent_run.recipes.qa.ending import final_region
-from agent_run.recipes.qa.planning import Planned, Wanted, again, dossier_of, plan_for
+from agent_run.recipes.qa.planning import (
+    RECIPE,
+    Dossier,
+    Planned,
+    Wanted,
+    again,
+    dossier_of,
+    plan_for,
+)
 from agent_run.recipes.qa.reporting import DraftReport, Report, draft_report
 from agent_run.recipes.qa.steps import CheckStep, rejection
 from agent_run.wiring.opening import wall_clock
@@ -101,6 +110,7 @@ async def _checked(shop: Shop, plan: Planned, site: Site, crew: Crew) -> DraftRe
     name, before = await to_thread.run_sync(_place_for, shop, plan)
     done: frozenset[str] = frozenset()
     if before is None:
+        await to_thread.run_sync(_supersede, shop, plan, name)
         named = again(plan, int(name.rpartition(".")[2])) if name != plan.run_id else plan
         await run_plan(site, named.plan, crew, run_id=name)
     else:
@@ -123,6 +133,28 @@ def _place_for(shop: Shop, plan: Planned) -> tuple[RunId, RunState | None]:
             return name, run
         number += 1
         name = f"{plan.run_id}.{number}"
+
+
+def _supersede(shop: Shop, plan: Planned, name: RunId) -> None:
+    """Cancel what waits for a person about earlier versions of this draft."""
+    ours = plan.run_id.rpartition("-")[0] + "-"
+    for row in shop.desk.runs():
+        if not row.run_id.startswith(ours) or row.run_id == name:
+            continue
+        run = shop.desk.run(row.run_id)
+        if run.cancelled or all(task.status in SETTLED for task in run.tasks.values()):
+            continue
+        labels = (task.manifest.labels.get("recipe") for task in run.tasks.values())
+        if RECIPE not in labels:
+            continue  # somebody's own run that happens to be called like one of ours
+        if _same_job(dossier_of(run, row.run_id), plan.dossier):
+            reason = f"the draft is checked again as {name}"
+            shop.desk.handle(row.run_id, CancelRun(actor=shop.owner, reason=reason))
+
+
+def _same_job(one: Dossier, other: Dossier) -> bool:
+    steps = [[step.id for step in each.plan.steps] for each in (one, other)]
+    return one.draft == other.draft and steps[0] == steps[1]
 
 
 def _can_go_on(run: RunState, run_id: RunId, *, site_time: datetime) -> bool:

@@ -132,7 +132,7 @@ def _judged(brief: Brief, looks: list[Look], opinion: Opinion | None) -> Check:
         return ours if opinion is None else agreed(ours, opinion)
     if opinion is not None and opinion.check is not None:
         return replace(opinion.check, notes=f"{opinion.by}: {opinion.check.notes}")
-    told = f"no checker knows how to {brief.objective!r}, so a person has to look"
+    told = f"no checker knows the goal {brief.objective!r}, so a person has to look"
     return blocked("qa.person", told)
 
 
