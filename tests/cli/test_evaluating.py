@@ -169,3 +169,26 @@ def test_a_canary_divides_a_plan_and_is_judged_on_the_ledger(ask: Ask, dataset: 
     assert posted.code == 0
     assert (judged.code, judged.json["action"]) == (0, "wait")
     assert sum(one["tasks"] for one in judged.json["variants"]) == 20
+
+
+def test_a_canary_that_passed_a_limit_gets_nothing_more(ask: Ask, dataset: Path) -> None:
+    canary = {"name": "new", "share": 1.0, "changes": {"executor": "shouting"}}
+    (dataset / "canary.json").write_text(json.dumps({**canary, "stop_at": {"max_errors": 1}}))
+    step = {"objective": "x", "labels": {"risk": "low"}, "input": "BUY NOW"}
+    step |= {"executor": "deaf", "budget": {"max_attempts": 1}}
+    (dataset / "plan.json").write_text(
+        json.dumps({"plan_id": "p", "steps": [{"task_id": "a", **step}]})
+    )
+    assign = ("eval", "canary", "assign", "canary.json", "plan.json", "--json")
+
+    first = ask(*assign)
+    (dataset / "divided.json").write_text(first.out)
+    worked = ask("run", "divided.json", "--run", "monday")
+    second = ask(*assign)
+    judged = ask("eval", "canary", "judge", "canary.json", "--json")
+
+    assert first.json["steps"][0]["executor"] == "shouting"
+    assert worked.code == 7
+    assert second.json["steps"][0]["executor"] == "deaf"
+    assert "the canary is stopped: 1 errors, the limit is 1" in second.err
+    assert (judged.code, judged.json["action"]) == (1, "stop")

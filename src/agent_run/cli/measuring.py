@@ -133,7 +133,10 @@ def summary() -> None:
 @click.argument("canary", type=_FILE)
 @click.argument("plan", type=_FILE)
 def assign() -> None:
-    """Print the plan with its low-risk tasks divided between both versions."""
+    """Print the plan with its low-risk tasks divided between both versions.
+
+    When the ledger says that the new version has passed a limit, it gets nothing more.
+    """
 
 
 @works_in("agent_run.cli.work.canarying:judge")

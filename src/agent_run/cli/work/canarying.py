@@ -1,6 +1,7 @@
 """The work of `eval canary`: dividing the work of a plan, and judging the new version."""
 
 import json
+from dataclasses import replace
 
 from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Json, Speech
@@ -14,7 +15,7 @@ from agent_run.errors import InvalidDocument
 from agent_run.ledger.metrics.facts import tasks_of
 from agent_run.ledger.metrics.report import proportion_json
 from agent_run.ledger.metrics.statistics import Proportion, median
-from agent_run.topology.canary import LABEL, Arm, Canary, assign_plan
+from agent_run.topology.canary import LABEL, Arm, Canary, assign_plan, stopped
 from agent_run.topology.canary import judge as judged
 from agent_run.wiring.opening import wall_clock
 
@@ -25,7 +26,7 @@ def assign(speech: Speech, *, canary: str, plan: str) -> int:
     if not isinstance(document, Plan):
         msg = f"{plan}: is not a plan"
         raise InvalidDocument(msg)
-    divided = assign_plan(_canary(canary), document)
+    divided = assign_plan(_unless_stopped(speech, _canary(canary)), document)
     told = dumped(divided, brief=True)
     if speech.as_json and isinstance(told, dict):
         speech.object(told)
@@ -59,6 +60,16 @@ def judge(speech: Speech, *, canary: str, since: str | None) -> int:
         speech.table(head, [_cells(arm) for arm in arms])
         speech.show(f"{verdict.action}:", *(f"  {reason}" for reason in verdict.why))
     return Exit.FAILED if verdict.action in {"roll back", "stop"} else Exit.DONE
+
+
+def _unless_stopped(speech: Speech, canary: Canary) -> Canary:
+    """Return the canary, sending nothing more to a version that has passed a limit."""
+    with opened(replace(speech, quiet=True)) as door:
+        verdict = judged(canary, tasks_of(facts(door, None, None)))
+    if verdict.action != "stop":
+        return canary
+    speech.warn(f"the canary is stopped: {'; '.join(verdict.why)}")
+    return stopped(canary)
 
 
 def _canary(file: str) -> Canary:

@@ -47,7 +47,7 @@ def metrics(
         runs = facts(door, run_id, moment)
     found = measure(runs, since=moment)
     if otlp:
-        loaded("agent_run.cli.work.spans:sending")().metrics(found, runs)
+        loaded("agent_run.cli.work.spans:send_metrics")(found, runs)
     if html is not None:
         _write(speech, html, found)
     if speech.as_json:

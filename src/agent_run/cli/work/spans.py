@@ -1,55 +1,42 @@
 """The way to telemetry: loaded only when something is to be sent."""
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
 
 from agent_run.cli.speech import Speech
 from agent_run.desk import Desk
-from agent_run.errors import AgentRunError, Unfit
+from agent_run.errors import AgentRunError
 from agent_run.ledger.metrics.facts import Run
 from agent_run.ledger.metrics.report import Metrics
 from agent_run.ledger.pages import Page
 from agent_run.wiring.opening import wall_clock
+from agent_run.wiring.sending import open_telemetry
 
 
-@dataclass(frozen=True, slots=True)
-class Sending:
-    """Sends one thing and lets go of the connection."""
-
-    sender: Any
-
-    def spans(self, pages: Sequence[Page], *, after: int = 0, content: bool = False) -> int:
-        """Send what ended behind page `after`, and return how many spans it was."""
-        try:
-            count: int = self.sender.spans(pages, after=after, content=content)
-        finally:
-            self.sender.close()
-        return count
-
-    def metrics(self, metrics: Metrics, runs: Sequence[Run]) -> None:
-        """Send the metrics of a ledger as it stands."""
-        try:
-            self.sender.metrics(metrics, runs, now=wall_clock())
-        finally:
-            self.sender.close()
-
-
-def sending() -> Sending:
-    """Return the way that the OTEL_ variables describe.
+def send_spans(pages: Sequence[Page], *, after: int = 0, content: bool = False) -> int:
+    """Send what ended behind page `after` of a run, and return how many spans it was.
 
     Raises:
-        Unfit: Telemetry is not installed, or the variables ask for what is not here.
+        Unfit: Telemetry is not installed, or nobody took them.
     """
+    sender = open_telemetry()
     try:
-        module = import_module("agent_run.telemetry.sending")
-    except ModuleNotFoundError as error:
-        msg = f"telemetry needs {error.name!r}, which is not installed; install agent-run[otel]"
-        raise Unfit(msg) from error
-    return Sending(module.open_sender(os.environ))  # noqa: TID251 - standard variables, not ours
+        return sender.spans(pages, after=after, content=content)
+    finally:
+        sender.close()
+
+
+def send_metrics(metrics: Metrics, runs: Sequence[Run]) -> None:
+    """Send the metrics of a ledger as it stands.
+
+    Raises:
+        Unfit: Telemetry is not installed, or nobody took them.
+    """
+    sender = open_telemetry()
+    try:
+        sender.metrics(metrics, runs, now=wall_clock())
+    finally:
+        sender.close()
 
 
 @contextmanager
@@ -66,6 +53,6 @@ def sent_aside(desk: Desk, speech: Speech) -> Iterator[None]:
 
 def _sent(speech: Speech, pages: Sequence[Page], *, after: int) -> None:
     try:
-        sending().spans(pages, after=after)
+        send_spans(pages, after=after)
     except AgentRunError as error:
         speech.warn(f"telemetry: {error}")

@@ -3,7 +3,7 @@
 from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Json, Speech
 from agent_run.cli.work.door import Door, opened
-from agent_run.cli.work.spans import sending
+from agent_run.cli.work.spans import send_spans
 from agent_run.cli.work.wording import stamp
 from agent_run.contract.base import RunId
 from agent_run.errors import UnknownRun, UnknownTask
@@ -18,7 +18,7 @@ def trace(speech: Speech, *, what: str, width: int, otlp: bool, content: bool) -
         pages = door.desk.pages(run_id)
         trace_id = door.desk.trace_id(run_id)
     if otlp:
-        count = sending().spans(pages, content=content)
+        count = send_spans(pages, content=content)
         speech.tell(f"sent {count} spans of trace {trace_id}")
     found = rows(strips(pages), task_id=task_id)
     told = {
