@@ -172,8 +172,11 @@ def _submitted(
         attempt.model = observed.get("model") or task.model
         fence = observed.get("fence")
         attempt.fence = fence.get("kind") if isinstance(fence, dict) else None
-    # Calls settled under this claim are part of what the record reports, not on top of it.
-    attempt.spent.raise_to(_reported(record))
+    reported = _reported(record)
+    if attempt.calls:
+        # Calls settled under this claim are part of what the record reports.
+        reported.raise_to(attempt.spent)
+    attempt.spent = reported
     gathering.end_claim(task, at, "submitted")
     task.status = "submitted"
 
