@@ -72,8 +72,9 @@ def qa(speech: Speech, *, drafts: tuple[str, ...], checklist: str, **wish: Unpac
     told = score(report, key) if key is not None else None
     for place in places:
         _write(place, rendered(report, told, place))
-        speech.tell(f"the report is in {place}")
     _show(speech, report, told)
+    for place in places:
+        speech.tell(f"the report is in {place}")
     return _CODES[report.status]
 
 
