@@ -1,7 +1,8 @@
 """The work of `metrics`: the ledger in numbers, for a terminal, programs, or a page."""
 
 import gc
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -43,9 +44,9 @@ def metrics(
 ) -> int:
     """Show the metrics in the form that was asked for."""
     moment = None if since is None else moment_of(since, now=wall_clock())
-    with opened(speech) as door:
+    with opened(speech) as door, _no_garbage():
         runs = facts(door, run_id, moment)
-    found = measure(runs, since=moment)
+        found = measure(runs, since=moment)
     if otlp:
         loaded("agent_run.cli.work.spans:send_metrics")(found, runs)
     if html is not None:
@@ -66,12 +67,7 @@ def facts(door: Door, run_id: RunId | None, since: datetime | None) -> list[Run]
         msg = f"no run {run_id!r} in this ledger"
         raise UnknownRun(msg)
     rows = [run_id] if run_id else [row.run_id for row in reversed(door.desk.runs())]
-    # What is gathered stays until the end; looking for garbage among it is in vain.
-    gc.disable()
-    try:
-        runs = [run for name in rows if (run := gather(door.desk.pages(name))) is not None]
-    finally:
-        gc.enable()
+    runs = [run for name in rows if (run := gather(door.desk.pages(name))) is not None]
     return runs if since is None else posted_since(runs, since)
 
 
@@ -93,6 +89,16 @@ def moment_of(text: str, *, now: datetime) -> datetime:
         msg = f"{text!r} is no time, expected something like 7d or 2026-11-01T12:00Z"
         raise click.BadParameter(msg, click.get_current_context()) from error
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+@contextmanager
+def _no_garbage() -> Iterator[None]:
+    """Look for no garbage: what is gathered from a ledger stays until the end."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _tables(speech: Speech, found: Metrics) -> None:
