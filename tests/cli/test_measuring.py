@@ -1,6 +1,7 @@
 """Measuring through the door: metrics and trace look, and change nothing."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -97,7 +98,7 @@ def test_trace_draws_the_waterfall_of_a_task(ask: Ask) -> None:
 
     assert lines[0].split() == ["WHAT", "WHEN", "TOOK", "OUTCOME"]
     assert [span["kind"] for span in spans] == ["task", "attempt"]
-    assert lines[2].startswith("  attempt attempt 1 by bob")
+    assert lines[2].startswith("  attempt 1 by bob")
     assert spans[1]["outcome"] == "needs_review"
 
 
@@ -161,3 +162,15 @@ def test_metrics_are_sent_where_the_variables_say(
 
     assert answer.code == 0
     assert [path for path, _ in got] == ["/v1/metrics"]
+
+
+def test_without_the_extra_it_says_what_to_install(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "agent_run.telemetry.sending", None)
+    _work(ask)
+
+    answer = ask("trace", "repo-142", "--otlp")
+
+    assert answer.code == 3
+    assert answer.err.endswith("which is not installed; install agent-run[otel]\n")

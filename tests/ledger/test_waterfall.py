@@ -44,7 +44,7 @@ def test_every_stretch_of_time_is_found_with_what_it_belongs_to() -> None:
         ("plan", "run", "run", "planned"),
         ("task", "a", "run", "accepted"),
         ("task", "b", "run", "open"),
-        ("attempt", "attempt 1 by ada", "task/a", "needs_review"),
+        ("attempt", "1 by ada", "task/a", "needs_review"),
         ("call", "x", "attempt/4", "settled"),
         ("gate", "scope", "task/a", "pass"),
         ("gate", "commands", "task/a", "pass"),
@@ -73,7 +73,7 @@ def test_a_wait_for_a_person_lasts_until_the_decision() -> None:
     (wait,) = _by_kind(strips(book.pages), "wait")
 
     assert (wait.name, wait.outcome, wait.details["by"]) == (
-        "waits: decision",
+        "decision",
         "answered",
         "eve",
     )
@@ -102,7 +102,7 @@ def test_the_waterfall_of_one_task_is_drawn_to_scale() -> None:
 
     assert lines == [
         ("task a", "██████████", "10.0s", "accepted"),
-        ("  attempt attempt 1 by ada", " █████    ", "5.0s", "needs_review"),
+        ("  attempt 1 by ada", " █████    ", "5.0s", "needs_review"),
         ("    call x", " █        ", "1.0s", "settled"),
         ("  gate scope", "      ▏   ", "0ms", "pass"),
         ("  gate commands", "      ██  ", "2.0s", "pass"),

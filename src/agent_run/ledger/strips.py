@@ -170,7 +170,7 @@ class _Story:
                 key=f"attempt/{page.seq}",
                 parent=f"task/{page.task_id}",
                 kind="attempt",
-                name=f"attempt {body['attempt']} by {body['owner']}",
+                name=f"{body['attempt']} by {body['owner']}",
                 start=at,
                 task_id=page.task_id,
                 details=details,
@@ -233,7 +233,7 @@ class _Story:
             return
         key, parent = f"wait/{page.seq}", f"task/{page.task_id}"
         self._waits[page.task_id] = key
-        self._begin(Strip(key, parent, "wait", f"waits: {what}", at, task_id=page.task_id))
+        self._begin(Strip(key, parent, "wait", what, at, task_id=page.task_id))
 
     def answered(self, page: Page, at: datetime, by: str) -> None:
         """End the wait that goes on, if there is one."""

@@ -123,7 +123,7 @@ def _gate(strip: Strip) -> tuple[str, _Said]:
 
 
 def _wait(strip: Strip) -> tuple[str, _Said]:
-    return strip.name, {names.BY: _text(strip.details.get("by"))}
+    return f"wait {strip.name}", {names.BY: _text(strip.details.get("by"))}
 
 
 _KINDS: Final[Mapping[Kind, Callable[[Strip], tuple[str, _Said]]]] = {
