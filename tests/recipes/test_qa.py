@@ -311,7 +311,8 @@ def test_a_draft_that_is_not_there_is_refused_before_anything_begins(tmp_path: P
 
 
 def says(**answer: Any) -> ScriptedModel:
-    return ScriptedModel([Turn(output={"confidence": 0.9, "notes": "so", **answer})])
+    said = {"confidence": 0.9, "notes": "so", **answer}
+    return ScriptedModel([Turn(output=said, tokens_in=300, tokens_out=50)])
 
 
 def test_rules_and_model_that_agree_decide_together(tmp_path: Path) -> None:
@@ -408,3 +409,68 @@ class _Forgetful:
 
 def _job(brief: Brief, folder: Path) -> Any:
     return Job(brief=brief, workspace=None, folder=folder, fence=NoFence())
+
+
+def test_an_unfounded_answer_is_asked_for_again_with_better_instructions(
+    tmp_path: Path,
+) -> None:
+    drafts = [draft(tmp_path, "clean.md", CLEAN)]
+
+    def answer(request: ModelRequest) -> Turn:
+        told = request.messages[0].model_dump()["text"]
+        quote = "four minutes" if "could not be used" in told else "never written"
+        said = {"status": "failed", "confidence": 0.9, "notes": "so", "quotes": [quote]}
+        return Turn(output=said)
+
+    with opened(tmp_path) as desk:
+        asked = wanted(tmp_path, ("Is it true",), model="scripted")
+        report = check(tmp_path, desk, drafts, asked, asker_for(desk, ScriptedModel(answer)))
+
+    assert outcomes(report) == {"goal-1": "failed"}
+    assert report.steps[0].attempts == 2
+    assert report.steps[0].remarks[0]["quote"] == "four minutes"
+
+
+def test_a_model_stays_within_the_overall_tokens_and_the_end_still_runs(
+    tmp_path: Path,
+) -> None:
+    drafts = [draft(tmp_path, "clean.md", CLEAN)]
+    model = says(status="passed")
+    checklist = {
+        "steps": [{"id": name, "goal": f"Is it {name}"} for name in ("true", "kind", "short")],
+        "overall_budget": {"max_attempts": 9, "max_tokens": 1_500, "time_budget_sec": 60},
+    }
+
+    with opened(tmp_path) as desk:
+        asked = wanted(tmp_path, checklist, model="scripted", reflect=True)
+        report = check(tmp_path, desk, drafts, asked, asker_for(desk, model))
+        run = desk.run(report.drafts[0].run_id)
+
+    assert run.spent.tokens <= 1_500
+    assert 1 <= len(model.asked) < 3
+    assert any(
+        "the overall budget of 1500 does not allow it" in w
+        for s in report.steps
+        for w in s.warnings
+    )
+    assert run.tasks[SAVE].status is Status.ACCEPTED
+    assert run.tasks[SUMMARIZE].status is Status.ACCEPTED
+
+
+def test_a_model_reflects_on_the_results(tmp_path: Path) -> None:
+    drafts = [draft(tmp_path, "clean.md", CLEAN)]
+    review = {
+        "judgement": "improve",
+        "summary": "thin",
+        "improvements": [
+            {"what": "say which words", "where": "notes", "why": "", "importance": "should"}
+        ],
+        "confidence_percent": 80,
+    }
+
+    with opened(tmp_path) as desk:
+        model = ScriptedModel([Turn(output=review)])
+        asked = wanted(tmp_path, ("spelling",), model="scripted", reflect=True)
+        report = check(tmp_path, desk, drafts, asked, asker_for(desk, model))
+
+    assert "should: notes: say which words" in report.drafts[0].proposals

@@ -108,7 +108,7 @@ def model_annotator(ask: Asker) -> Executor:
             output_name="notes",
             step="annotate",
         )
-        given = await ask_for(ask(brief), request, _read)
+        given = await ask_for(ask(brief, None), request, _read)
         notes = carried(before, given.value.model_copy(update={"turn": heard.turn}))
         tokens = sum(answer.usage.tokens for answer in given.answers)
         requests = sum(answer.usage.requests for answer in given.answers)

@@ -114,7 +114,7 @@ def model_planner(registry: Registry, ask: Asker) -> Executor:
             output_name="plan",
             step="plan",
         )
-        given = await ask_for(ask(brief), request, lambda value: _read(value, registry))
+        given = await ask_for(ask(brief, None), request, lambda value: _read(value, registry))
         tokens = sum(answer.usage.tokens for answer in given.answers)
         requests = sum(answer.usage.requests for answer in given.answers)
         return Record[ContextLog](

@@ -7,11 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from anyio import to_thread
+from pydantic import JsonValue
+
 from agent_run.contract.brief import Brief
 from agent_run.contract.record import Record
 from agent_run.desk import Desk
+from agent_run.errors import ContractError, ModelError, Unfit
 from agent_run.executors.function import executor
+from agent_run.executors.planner.reviewer import review_of
 from agent_run.ports.executor import Executor
+from agent_run.recipes.asking import Asker
 from agent_run.recipes.places import sentence_of, write_json
 from agent_run.recipes.qa.planning import REFLECT, SAVE, SUMMARIZE
 from agent_run.recipes.qa.reporting import DraftReport, StepReport, draft_json, draft_report
@@ -19,12 +25,15 @@ from agent_run.recipes.qa.reporting import DraftReport, StepReport, draft_json, 
 _NEAR: Final = 0.1
 
 
-def final_region(desk: Desk, folder: Path) -> tuple[Executor, ...]:
+def final_region(desk: Desk, folder: Path, ask: Asker | None = None) -> tuple[Executor, ...]:
     """Return who ends the run of a draft; results are saved in `folder`."""
 
     @executor(REFLECT)
-    def reflect(brief: Brief) -> Record:
-        proposals = list(proposals_for(draft_report(desk, brief.run_id)))
+    async def reflect(brief: Brief) -> Record:
+        draft = await to_thread.run_sync(lambda: draft_report(desk, brief.run_id))
+        proposals: list[JsonValue] = [*proposals_for(draft)]
+        if ask is not None:
+            proposals.extend(await _second_thoughts(draft, brief, ask))
         notes = f"{len(proposals)} proposals"
         return Record(status="done", output={"proposals": proposals}, notes=notes)
 
@@ -40,6 +49,17 @@ def final_region(desk: Desk, folder: Path) -> tuple[Executor, ...]:
         return Record(status="done", output=said, notes=said)
 
     return reflect, save, summarize
+
+
+async def _second_thoughts(draft: DraftReport, brief: Brief, ask: Asker) -> list[str]:
+    """Return what a model would do better; that it could not be asked is said, too."""
+    results: list[JsonValue] = [step.result for step in draft.steps]
+    try:
+        model = ask(brief, draft.plan.overall_budget.max_tokens)
+        review = await review_of(model, f"A clear report about {draft.name}", results)
+    except (ModelError, ContractError, Unfit) as error:
+        return [f"the model proposed nothing: {error}"]
+    return [f"{one.importance}: {one.where}: {one.what}" for one in review.improvements]
 
 
 def summary_of(draft: DraftReport) -> str:

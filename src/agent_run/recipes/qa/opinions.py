@@ -4,6 +4,7 @@ The draft is data and may be hostile: it stands between marks that it cannot hol
 the model quotes must really stand in it.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Annotated, Final, Literal
@@ -19,7 +20,6 @@ from agent_run.executors.content.remarks import Check, Remark, digest_of
 from agent_run.models.asking import ask_for
 from agent_run.ports.gate import Cache
 from agent_run.ports.model import Model, ModelRequest, Prompt
-from agent_run.recipes.asking import Asker
 
 _INSTRUCTIONS: Final = """\
 You check one draft against one goal and report JSON.
@@ -54,15 +54,19 @@ class Opinion:
     requests: int = 0
     cost_usd: Decimal | None = None
     cached: bool = False
+    refine: str = ""
+    """What would make the answer usable, said to the model at its next attempt."""
 
 
 _KEPT: Final = TypeAdapter(Opinion)
 
 
-async def opinion_on(draft: Draft, brief: Brief, ask: Asker, cache: Cache) -> Opinion:
+async def opinion_on(
+    draft: Draft, brief: Brief, open_model: Callable[[], Model], cache: Cache
+) -> Opinion:
     """Return what the model says about `draft`; trouble with it is told, never raised."""
     try:
-        model = ask(brief)
+        model = open_model()
         request = _request(draft, brief)
         key = f"qa{digest_of('opinion', model.name, request.digest())}"
         kept = _kept(await to_thread.run_sync(cache.get, key))
@@ -81,9 +85,11 @@ async def _asked(draft: Draft, model: Model, request: ModelRequest) -> Opinion:
     spends = [answer.spend for answer in given.answers]
     costs = [answer.cost_usd for answer in given.answers]
     known = [cost for cost in costs if cost is not None]
+    check, refine = _checked(draft, given.value)
     return Opinion(
         by=model.name,
-        check=_checked(draft, given.value),
+        check=check,
+        refine=refine,
         tokens=sum(one.tokens for one in spends),
         requests=sum(one.requests for one in spends),
         cost_usd=sum(known, Decimal(0)) if len(known) == len(costs) else None,
@@ -113,6 +119,7 @@ def _request(draft: Draft, brief: Brief) -> ModelRequest:
         f"Step: {brief.task_id}",
         f"Goal: {brief.objective}",
         f"Context: {' '.join(brief.manifest.handoff_notes) or 'none'}",
+        *_refined(brief),
         f"Draft {draft.name!r}:",
         mark,
         draft.text,
@@ -127,6 +134,12 @@ def _request(draft: Draft, brief: Brief) -> ModelRequest:
         max_output_tokens=600,
         step="opinion",
     )
+
+
+def _refined(brief: Brief) -> Iterator[str]:
+    for number, verdict in enumerate(brief.earlier, start=1):
+        for finding in verdict.failures:
+            yield f"Attempt {number} could not be used: {finding.evidence}"
 
 
 def _kept(value: JsonValue) -> Opinion | None:
@@ -145,14 +158,17 @@ def _read(value: JsonValue) -> Said:
         raise InvalidDocument(str(error)) from error
 
 
-def _checked(draft: Draft, said: Said) -> Check:
-    """Return the answer with its quotes found in the draft; resting on nothing, it is none."""
+def _checked(draft: Draft, said: Said) -> tuple[Check, str]:
+    """Return the answer with its quotes found in the draft, and what would make it usable.
+
+    An objection that rests on nothing in the draft is none.
+    """
     remarks: list[Remark] = []
-    invented = 0
+    invented: list[str] = []
     for quote in said.quotes:
         at = draft.text.find(quote) if quote else -1
         if at < 0:
-            invented += 1
+            invented.append(quote)
             continue
         severity: Literal["error", "suggestion"] = (
             "error" if said.status == "failed" else "suggestion"
@@ -162,8 +178,10 @@ def _checked(draft: Draft, said: Said) -> Check:
         )
     notes = said.notes
     if invented:
-        notes += f" ({invented} of its quotes do not stand in the draft)"
+        notes += f" ({len(invented)} of its quotes do not stand in the draft)"
     if said.status == "failed" and not remarks:
         notes = f"it says failed, and quotes nothing that stands in the draft: {notes}"
-        return Check("blocked", 1.0, notes, (), "")
-    return Check(said.status, said.confidence, notes, tuple(remarks), "")
+        told = ", ".join(map(repr, invented)) or "there was none"
+        refine = f"quote the very words of the draft that fail it; not found: {told}"
+        return Check("blocked", 1.0, notes, (), ""), refine
+    return Check(said.status, said.confidence, notes, tuple(remarks), ""), ""

@@ -145,7 +145,6 @@ def _planned(
     stem = _NOT_IN_NAMES.sub("-", Path(dossier.name).stem).strip("-")[:_LONGEST_STEM].strip("-")
     run_id = f"qa-{stem or 'draft'}-{identity[:8]}"
     known: dict[str, JsonValue] = dossier.model_dump(mode="json")
-    tokens = wanted.checklist.overall_budget.max_tokens if wanted.model else None
     plan = Plan(
         plan_id=run_id,
         objective=f"Check {dossier.name} before it is published",
@@ -155,7 +154,6 @@ def _planned(
             for step, assignment in zip(dossier.plan.steps, assignments, strict=True)
         ),
         final=tuple(_final(known, reflect=wanted.reflect)),
-        budget=Budget(max_tokens=tokens),
     )
     return Planned(run_id, plan, dossier)
 

@@ -72,7 +72,7 @@ def executors_of(
     """Return everybody that plans of this recipe name, so that any process can go on."""
     return (
         CheckStep(desk, cache, wall_clock, ask),
-        *final_region(desk, state / "qa"),
+        *final_region(desk, state / "qa", ask),
     )
 
 

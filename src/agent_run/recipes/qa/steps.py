@@ -106,7 +106,12 @@ class CheckStep:
             looks = await looks_at(draft, checkers, self.cache, today=today)
         opinion = await self._opinion(draft, brief, assignment)
         check = _judged(brief, looks, opinion)
-        return _record(brief, check, started, looks, opinion)
+        record = _record(brief, check, started, looks, opinion)
+        if opinion and opinion.refine and (brief.remaining.max_attempts or 1) > 1:
+            # Asked again with better instructions, it may answer; the attempt is counted.
+            again = {"status": "needs_review", "next_action": "revise"}
+            return record.model_copy(update={**again, "next_step": opinion.refine})
+        return record
 
     async def _opinion(
         self, draft: Draft, brief: Brief, assignment: Assignment
@@ -117,7 +122,8 @@ class CheckStep:
         if self.ask is None:
             told = f"model {assignment.model!r} is not configured here and was not asked"
             return Opinion(assignment.model, None, told)
-        return await opinion_on(draft, brief, self.ask, self.cache)
+        ask, most = self.ask, assignment.overall.max_tokens
+        return await opinion_on(draft, brief, lambda: ask(brief, most), self.cache)
 
 
 def rejection(verdicts: tuple[Verdict, ...]) -> str:
