@@ -137,6 +137,32 @@ def test_reports_are_scored_blind_and_by_a_function(ask: Ask, dataset: Path) -> 
     assert told["agreement"][0]["both"] == 1
 
 
+def test_recorded_work_becomes_a_dataset_for_the_next_version(ask: Ask, dataset: Path) -> None:
+    step = {
+        "task_id": "tone",
+        "objective": "x",
+        "executor": "shouting",
+        "budget": {"max_attempts": 1},
+        "input": "BUY NOW",
+    }
+    (dataset / "plan.json").write_text(json.dumps({"plan_id": "p", "steps": [step]}))
+    ask("run", "plan.json", "--run", "monday")
+    ask("review", "monday/tone", "--reject", "it shouts", "--as", "eve")
+
+    collected = ask("eval", "collect", "--decided")
+    (dataset / "people.jsonl").write_text(collected.out)
+    again = ask("eval", "run", "people.jsonl", "--plan", "deaf.yaml", "--out", "p", "--json")
+
+    assert json.loads(collected.out) == {
+        "case_id": "monday.tone",
+        "input": "BUY NOW",
+        "expected": {"steps": {"tone": "fail"}},
+        "human": {"decision": "fail", "by": "eve"},
+    }
+    assert again.json["scores"]["agreement"]["value"] == 0
+    assert ask("eval", "collect", "--run", "nobody").code == 2
+
+
 def test_a_recorded_run_is_judged_again(ask: Ask, dataset: Path) -> None:
     ask("eval", "run", "d.jsonl", "--plan", "plan.yaml", "--out", "one")
     (ledger,) = (dataset / "one" / "cases").glob("quiet-*.db")

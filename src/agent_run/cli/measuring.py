@@ -58,6 +58,16 @@ def check() -> None:
     """Report every fault of a dataset, with its line."""
 
 
+@works_in("agent_run.cli.work.evaluating:collect")
+@click.option("--run", "run_id", type=NAME, metavar="RUN", help="Only this run.")
+@click.option("--decided", is_flag=True, help="Only tasks that a person decided about.")
+def collect() -> None:
+    """Print recorded tasks as a dataset: their input, and what a person decided.
+
+    A person's decision counts before what the machine came to.
+    """
+
+
 @works_in("agent_run.cli.work.evaluating:run")
 @click.argument("dataset", type=_FILE)
 @click.option("--plan", type=_FILE, help="The plan each case is put through.")
@@ -165,6 +175,7 @@ evaluate = click.Group(
     "eval",
     commands={
         "check": check,
+        "collect": collect,
         "run": run,
         "show": show,
         "compare": compare,

@@ -56,9 +56,23 @@ def fingerprint(case: EvalCase, pipeline: Mapping[str, JsonValue]) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def step_outcome(task: Task) -> SeenStep:
+    """Return what the newest record of a task came to, and what became of the task."""
+    said = next((one.said for one in reversed(task.attempts) if one.said), "")
+    if task.status == "skipped" or said == "skipped":
+        return "skip"
+    if said == "failed":
+        return "fail"
+    if said == "blocked" or task.status in _WAITS:
+        return "escalate"
+    if task.status == "failed" or not said:
+        return "error"
+    return "pass"
+
+
 def steps_of(run: Run) -> dict[str, SeenStep]:
     """Return what each step of a run came to."""
-    return {task.step: _step(task) for task in run.tasks.values()}
+    return {task.step: step_outcome(task) for task in run.tasks.values()}
 
 
 def outcome_of(steps: Iterable[SeenStep]) -> SeenCase:
@@ -132,16 +146,3 @@ def mend(folder: Path) -> None:
     if whole < len(text):
         with file.open("r+b") as open_file:
             open_file.truncate(whole)
-
-
-def _step(task: Task) -> SeenStep:
-    said = next((one.said for one in reversed(task.attempts) if one.said), "")
-    if task.status == "skipped" or said == "skipped":
-        return "skip"
-    if said == "failed":
-        return "fail"
-    if said == "blocked" or task.status in _WAITS:
-        return "escalate"
-    if task.status == "failed" or not said:
-        return "error"
-    return "pass"

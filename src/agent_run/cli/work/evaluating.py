@@ -9,9 +9,12 @@ import click
 from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Json, Speech
 from agent_run.cli.work.conducting import pipeline_of
-from agent_run.cli.work.door import configured
+from agent_run.cli.work.door import configured, opened
 from agent_run.cli.work.listening import completed
+from agent_run.contract.base import RunId
+from agent_run.errors import UnknownRun
 from agent_run.evals.cases import load_dataset
+from agent_run.evals.collecting import collect as collected
 from agent_run.evals.comparing import Comparison, Difference
 from agent_run.evals.comparing import compare as compared
 from agent_run.evals.limits import Limit, missed, read_limits, refuse_unknown
@@ -30,6 +33,28 @@ def check(speech: Speech, *, dataset: str) -> int:
         {"cases": len(cases), "steps": steps, "human_decisions": decided},
         [f"{counted(len(cases), 'case')}, {decided} decided by a person, steps: {steps}"],
     )
+    return Exit.DONE
+
+
+def collect(speech: Speech, *, run_id: RunId | None, decided: bool) -> int:
+    """Print recorded tasks as a dataset."""
+    with opened(speech) as door:
+        names = [row.run_id for row in reversed(door.desk.store.runs(run_id=run_id))]
+        if run_id is not None and not names:
+            msg = f"no run {run_id!r} in this ledger"
+            raise UnknownRun(msg)
+        cases = [
+            case
+            for name in names
+            for case in collected(door.desk.pages(name), decided_only=decided)
+        ]
+    told = [case.model_dump(mode="json", exclude_defaults=True) for case in cases]
+    if speech.as_json:
+        speech.object({"cases": told})
+    else:
+        for case in told:
+            speech.line(case)
+    speech.tell(counted(len(told), "case"))
     return Exit.DONE
 
 
