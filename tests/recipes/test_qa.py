@@ -453,6 +453,7 @@ def test_a_model_stays_within_the_overall_tokens_and_the_end_still_runs(
         for s in report.steps
         for w in s.warnings
     )
+    assert any("tokens" in over for over in report.drafts[0].over)
     assert run.tasks[SAVE].status is Status.ACCEPTED
     assert run.tasks[SUMMARIZE].status is Status.ACCEPTED
 

@@ -161,6 +161,24 @@ def test_what_is_not_installed_is_named(
     assert "needs 'regex', which is not installed; install 'agent-run[qa]'" in done.err
 
 
+def test_a_model_that_disagrees_sends_the_step_to_a_person(drafts: Path, ask: Ask) -> None:
+    answer = {
+        "status": "failed",
+        "confidence": 0.9,
+        "notes": "how large is it",
+        "quotes": ["four minutes"],
+    }
+    (drafts / "script.json").write_text(json.dumps([{"output": answer}]))
+    (drafts / "tone.yaml").write_text("- brand tone\n")
+    request = ("qa", "clean.md", "--checklist", "tone.yaml", "--json")
+
+    assert ask(*request).code == 0
+    read = ask(*request, "--model", "scripted:script.json")
+
+    assert read.code == 7
+    assert "they disagree" in read.json["drafts"][0]["steps"][0]["why"]
+
+
 def test_a_recipe_is_run_by_its_name(drafts: Path, ask: Ask) -> None:
     done = ask("run", "documentation-review", "clean.md", "--json")
 

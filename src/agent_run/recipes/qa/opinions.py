@@ -14,7 +14,7 @@ from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
 from agent_run.contract.base import Contract, Share, Text
 from agent_run.contract.brief import Brief
-from agent_run.errors import ContractError, InvalidDocument, ModelError, Unfit
+from agent_run.errors import ContractError, InvalidDocument, ModelError, OverBudget, Unfit
 from agent_run.executors.content.drafts import Draft
 from agent_run.executors.content.remarks import Check, Remark, digest_of
 from agent_run.models.asking import ask_for
@@ -54,6 +54,8 @@ class Opinion:
     requests: int = 0
     cost_usd: Decimal | None = None
     cached: bool = False
+    unpaid: bool = False
+    """It was not asked because nobody could pay for it any more."""
     refine: str = ""
     """What would make the answer usable, said to the model at its next attempt."""
 
@@ -74,7 +76,8 @@ async def opinion_on(
             return kept
         opinion = await _asked(draft, model, request)
     except (ModelError, ContractError, Unfit) as error:
-        return Opinion("the model", None, f"the model gave no opinion: {error}")
+        told = f"the model gave no opinion: {error}"
+        return Opinion("the model", None, told, unpaid=isinstance(error, OverBudget))
     plain: JsonValue = _KEPT.dump_python(opinion, mode="json")
     await to_thread.run_sync(cache.put, key, plain)
     return opinion

@@ -158,6 +158,7 @@ def _record(
         "by": [*(one.name for one in looks or ()), *([opinion.by] if opinion else [])],
         "remarks": remarks_json(check.remarks),
         "remarks_in_all": len(check.remarks),
+        "over": ["tokens"] if opinion and opinion.unpaid else [],
     }
     return record.model_copy(
         update={
