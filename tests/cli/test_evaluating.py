@@ -66,6 +66,17 @@ def test_the_second_time_only_the_scores_are_made(ask: Ask, dataset: Path) -> No
     assert ask("eval", "show", "one", "--json").json == first.json
 
 
+def test_a_case_whose_ledger_is_there_goes_on_from_it(ask: Ask, dataset: Path) -> None:
+    run = ("eval", "run", "d.jsonl", "--plan", "plan.yaml", "--out", "one", "--json")
+    first = ask(*run).json["scores"]
+    (dataset / "one" / "results.jsonl").unlink()  # as after a crash before anything was told
+
+    second = ask(*run).json["scores"]
+
+    assert second["attempts"] == first["attempts"]
+    assert second["step_accuracy"] == first["step_accuracy"]
+
+
 def test_a_missed_limit_fails_the_build(ask: Ask, dataset: Path) -> None:
     run = ("eval", "run", "d.jsonl", "--plan", "deaf.yaml", "--out", "two")
 
