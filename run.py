@@ -115,15 +115,17 @@ def main() -> int:
     parser.add_argument("rest", nargs=argparse.REMAINDER, help="handed on to the command")
     wanted = parser.parse_args()
     try:
-        prepare()
+        prepare(whole=wanted.command != "demo")
     except CannotPrepare as problem:
         print(f"run.py: {problem}", file=sys.stderr)
         return 3
     return COMMANDS[wanted.command](wanted.rest)
 
 
-def prepare() -> None:
+def prepare(*, whole: bool) -> None:
     """Make `.venv` unless it already stands for these very inputs.
+
+    To see the demo takes a fraction of what working on the project takes.
 
     Raises:
         CannotPrepare: this machine cannot make the environment.
@@ -134,17 +136,19 @@ def prepare() -> None:
         msg = f"this is Python {found}; agent-run needs Python {needed} or newer"
         raise CannotPrepare(msg)
     wanted = _fingerprint()
-    if STAMP.is_file() and STAMP.read_text() == wanted and PYTHON.exists():
+    stands = STAMP.read_text().splitlines() if STAMP.is_file() and PYTHON.exists() else []
+    if stands in ([wanted, "whole"], [wanted, "whole" if whole else "demo"]):
         return
     print("preparing the environment in .venv", file=sys.stderr, flush=True)
     uv = shutil.which("uv")
     if not _stands_for_this_python():
         _make_with_uv(uv) if uv else _make_with_venv()
     if uv:
-        _must(uv, "pip", "install", "--quiet", "--python", PYTHON, *_requirements())
+        _must(uv, "pip", "install", "--quiet", "--python", PYTHON, *_requirements(whole=whole))
     else:
-        _must(PYTHON, "-m", "pip", "install", "--quiet", *_quiet_pip(), *_requirements())
-    STAMP.write_text(wanted)
+        wants = (*_quiet_pip(), *_requirements(whole=whole))
+        _must(PYTHON, "-m", "pip", "install", "--quiet", *wants)
+    STAMP.write_text(f"{wanted}\n{'whole' if whole else 'demo'}")
 
 
 def _stands_for_this_python() -> bool:
@@ -174,13 +178,15 @@ def _quiet_pip() -> tuple[str, ...]:
     return ("--disable-pip-version-check", "--no-input")
 
 
-def _requirements() -> list[str]:
-    """What to install: the project with all extras, and the development tools."""
+def _requirements(*, whole: bool) -> list[str]:
+    """What to install: the project with what the demo shows, or all extras and all tools."""
     import tomllib  # noqa: PLC0415 - not there before 3.11, which must get its sentence
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    extras = ",".join(sorted(project["project"]["optional-dependencies"]))
-    wanted = ["-e", f"{ROOT}[{extras}]", *project["dependency-groups"]["dev"]]
+    extras = sorted(project["project"]["optional-dependencies"]) if whole else ["qa"]
+    wanted = ["-e", f"{ROOT}[{','.join(extras)}]"]
+    if whole:
+        wanted += project["dependency-groups"]["dev"]
     return [*wanted, "-c", str(CONSTRAINTS)] if CONSTRAINTS.exists() else wanted
 
 

