@@ -11,6 +11,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
+from agent_run.cli.demo import second_act
 from agent_run.cli.demo.cast import ALL, GOOD, LATE, MISBEHAVING, Part, play, python_places
 from agent_run.cli.demo.project import MANIFEST, build
 from agent_run.cli.exits import Exit
@@ -61,6 +62,7 @@ def demo(speech: Speech, *, keep: bool) -> int:
         try:
             rows, door = _played(Door(desk, settings, speech)), Door(desk, settings, speech)
             told = _told(door, rows)
+            told["drafts"] = second_act.played(speech, desk, settings.state)
         finally:
             desk.close()
         if keep:
