@@ -1,6 +1,10 @@
 """Drafts against a checklist: what is decided, what a person decides, what is reused."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -475,3 +479,55 @@ def test_a_model_reflects_on_the_results(tmp_path: Path) -> None:
         report = check(tmp_path, desk, drafts, asked, asker_for(desk, model))
 
     assert "should: notes: say which words" in report.drafts[0].proposals
+
+
+HANGING = """
+import sys
+from datetime import timedelta
+from pathlib import Path
+from time import sleep
+import anyio
+from agent_run.gates.cache import FileCache
+from agent_run.recipes.qa.running import Shop, check_drafts
+from agent_run.wiring import open_desk
+from tests.recipes.support import wanted
+
+folder, hang = Path(sys.argv[1]), sys.argv[2] == "hang"
+
+class Cache(FileCache):
+    def put(self, key, value):
+        super().put(key, value)
+        with (folder / "looked").open("a") as file:
+            file.write("x")
+        if hang and (folder / "looked").stat().st_size >= 3:
+            print("hanging", flush=True)
+            sleep(100)
+
+state = folder / "state"
+desk = open_desk(f"sqlite:///{state}/ledger.db")
+shop = Shop(desk, state, Cache(state / "cache"), ttl=timedelta(seconds=1), drafts_at_once=1)
+report = anyio.run(check_drafts, shop, [str(folder / "clean.md")], wanted(folder))
+print(report.status, len(desk.runs()))
+desk.close()
+"""
+
+
+@pytest.mark.slow
+def test_killed_in_the_middle_the_same_call_goes_on(tmp_path: Path) -> None:
+    draft(tmp_path, "clean.md", CLEAN)
+    script = tmp_path / "hanging.py"
+    script.write_text(HANGING)
+    command = [sys.executable, str(script), str(tmp_path)]
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen([*command, "hang"], stdout=subprocess.PIPE, text=True, env=env) as it:
+        assert it.stdout is not None
+        assert it.stdout.readline() == "hanging\n"
+        os.kill(it.pid, signal.SIGKILL)
+        it.wait()
+
+    done = subprocess.run(
+        [*command, "go on"], capture_output=True, text=True, check=True, timeout=60, env=env
+    )
+
+    assert done.stdout == "pass 1\n"
+    assert (tmp_path / "looked").stat().st_size == 4

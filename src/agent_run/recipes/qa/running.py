@@ -55,6 +55,8 @@ class Shop:
     fresh: bool = False
     """Look at everything again, whatever was found before."""
     drafts_at_once: int = 4
+    ttl: timedelta = _TTL
+    """After so long without a sign of life, others take over what was being checked."""
 
     def site(self) -> Site:
         """Return where the steps are worked on."""
@@ -63,7 +65,7 @@ class Shop:
     def crew(self) -> Crew:
         """Return who does the steps and the final region."""
         team = executors_of(self.desk, self.state, self.cache, self.ask)
-        return replace(crew_of(team, owner=self.owner, at_once=4), ttl=_TTL)
+        return replace(crew_of(team, owner=self.owner, at_once=4), ttl=self.ttl)
 
 
 def executors_of(
