@@ -7,7 +7,8 @@ from typing import Any, Final
 from agent_run.cli.speech import Json, Speech
 from agent_run.desk import Desk
 
-_COMMAND: Final = "agent-run qa examples/content-qa/0* --checklist examples/content-qa/checklist.yaml --offline"
+_FOLDER: Final = "examples/content-qa"
+_COMMAND: Final = f"agent-run qa {_FOLDER}/0* --checklist {_FOLDER}/checklist.yaml --offline"
 
 
 def played(speech: Speech, desk: Desk, state: Path) -> Json | None:
