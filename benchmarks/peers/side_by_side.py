@@ -3,7 +3,7 @@
 Each peer gets an environment of its own below `.cache/peers`, with pinned versions. One that
 cannot be installed in time is named, with the reason, and the others go on.
 
-Usage: peers [--only NAME...] [--patience SECONDS]
+Usage: peers [--only NAME...] [--patience SECONDS] [--steps N]
 """
 
 import argparse
@@ -34,14 +34,17 @@ class Peer:
     script: str
     requirements: tuple[str, ...] = ()
     """Empty means that this very environment has it."""
+    steps: str = ""
+    """The script that measures a durable step. Empty means that it has no such steps."""
 
 
 PEERS: Final = (
-    Peer("agent-run", "ours.py"),
+    Peer("agent-run", "ours.py", steps="handoff_ours.py"),
     Peer(
         "langgraph",
         "langgraph_peer.py",
         ("langgraph==1.2.20", "langgraph-checkpoint-sqlite==3.1.2"),
+        "handoff_langgraph.py",
     ),
     Peer("pydantic-ai", "pydantic_ai_peer.py", ("pydantic-ai-slim==2.66.0",)),
     Peer("openai-agents", "openai_agents_peer.py", ("openai-agents==0.24.0",)),
@@ -56,6 +59,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="peers", description=__doc__)
     parser.add_argument("--only", nargs="*", choices=[peer.name for peer in PEERS])
     parser.add_argument("--patience", type=float, default=120, help="seconds for an install")
+    parser.add_argument("--steps", type=int, help="measure a chain of so many steps instead")
     wanted = parser.parse_args(arguments)
     rows: list[Mapping[str, object]] = []
     missing: list[str] = []
@@ -63,26 +67,31 @@ def main(arguments: Sequence[str]) -> int:
         if wanted.only and peer.name not in wanted.only:
             continue
         try:
-            rows += measured(peer, patience=wanted.patience)
+            rows += measured(peer, patience=wanted.patience, steps=wanted.steps)
         except NotHere as why:
             missing.append(f"{peer.name}: {why}")
-    tell(sorted(rows, key=lambda row: str(row["experiment"])))
+    tell(sorted(rows, key=lambda row: str(row.get("experiment", ""))))
     for line in missing:
         print(f"not measured: {line}")
     return 0
 
 
-def measured(peer: Peer, *, patience: float) -> list[Mapping[str, object]]:
+def measured(
+    peer: Peer, *, patience: float, steps: int | None = None
+) -> list[Mapping[str, object]]:
     """Return the rows of one peer.
 
     Raises:
         NotHere: It cannot be installed, or its experiments failed.
     """
+    if steps and not peer.steps:
+        return []
+    order = [peer.steps, str(steps)] if steps else [peer.script]
     python = installed(peer, patience=patience)
     environment = {**os.environ, "PYTHONPATH": str(ROOT if not peer.requirements else HERE)}
     try:
         done = subprocess.run(
-            [python, HERE / peer.script],
+            [python, HERE / order[0], *order[1:]],
             env=environment,
             capture_output=True,
             text=True,

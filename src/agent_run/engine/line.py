@@ -26,12 +26,13 @@ class Line:
     _places: list[_Place] = field(default_factory=list)
     _lengths: dict[TaskId, float] = field(default_factory=dict)
     """How long the way behind each task is; computed again when tasks were added."""
+    _after: dict[TaskId, list[TaskId]] = field(default_factory=dict)
+    """Which tasks need each task. The run itself forgets it once the task is accepted."""
 
     def fill(self, run: RunState, *, without: Collection[TaskId]) -> None:
         """Line up everything in `run` that can be begun, or waits for a verdict."""
         if len(self._lengths) != len(run.tasks):
-            needs = {name: task.manifest.needs for name, task in run.tasks.items()}
-            self._lengths = ways_to_go(needs, lambda name: seconds_of(run.tasks[name].manifest))
+            self._measure(run)
         self._see(run)
         self._places = [
             self._place(name)
@@ -45,8 +46,8 @@ class Line:
         self._see(run)
         if run.tasks[ended].status is not Status.ACCEPTED:
             return False
-        for follower in run.dependents.get(ended, ()):
-            if run.tasks[follower].status is Status.READY and follower in self._lengths:
+        for follower in self._after.get(ended, ()):
+            if run.tasks[follower].status is Status.READY:
                 heapq.heappush(self._places, self._place(follower))
         return bool(self._places)
 
@@ -58,6 +59,14 @@ class Line:
             if status in {Status.READY, Status.SUBMITTED} and task_id not in without:
                 return task_id
         return None
+
+    def _measure(self, run: RunState) -> None:
+        needs = {name: task.manifest.needs for name, task in run.tasks.items()}
+        self._lengths = ways_to_go(needs, lambda name: seconds_of(run.tasks[name].manifest))
+        self._after = {}
+        for name, wanted in needs.items():
+            for need in wanted:
+                self._after.setdefault(need, []).append(name)
 
     def _see(self, run: RunState) -> None:
         if run.seq > self.run.seq:
