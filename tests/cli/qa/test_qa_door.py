@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from agent_run.cli.speech import Speech
+from agent_run.cli.work.recipes import second_act
+from agent_run.wiring import open_desk
 from tests.support.command_line import Ask
 
 CHECKLIST = "- Verify tone matches brand voice\n- Check every link\n- No known misspelling\n"
@@ -177,6 +180,19 @@ def test_a_model_that_disagrees_sends_the_step_to_a_person(drafts: Path, ask: As
 
     assert read.code == 7
     assert "they disagree" in read.json["drafts"][0]["steps"][0]["why"]
+
+
+def test_the_second_act_of_the_demo_shows_real_numbers(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk = open_desk(f"sqlite:///{folder / 'state' / 'ledger.db'}")
+
+    told = second_act(Speech(), desk, folder / "state")
+    desk.close()
+
+    assert told is not None
+    assert told["again"] == {"cache_hits": 32, "steps": 32}
+    assert "precision        1.000  11 of 11 failed rightly" in capsys.readouterr().out
 
 
 def test_a_recipe_is_run_by_its_name(drafts: Path, ask: Ask) -> None:

@@ -1,13 +1,15 @@
 """The way to the recipes: loaded when asked for, and what they lack here is named."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
 from agent_run.cli.declaring import loaded
-from agent_run.cli.speech import Speech
+from agent_run.cli.speech import Json, Speech
 from agent_run.cli.work.door import Door
 from agent_run.contract.base import RunId
 from agent_run.contract.plan import Plan
+from agent_run.desk import Desk
 from agent_run.errors import Unfit
 from agent_run.ledger.state import RunState
 from agent_run.ports.executor import Executor
@@ -50,6 +52,16 @@ def by_recipe(speech: Speech, recipe: Checks, drafts: tuple[str, ...], *, dry_ru
     """Check drafts against the checklist of a recipe."""
     code: int = _found(f"{_WORK}.qa:by_recipe")(speech, recipe, drafts, dry_run=dry_run)
     return code
+
+
+def second_act(speech: Speech, desk: Desk, state: Path) -> Json | None:
+    """Show the example drafts being checked; None, and why, where that cannot be done."""
+    try:
+        act: Json | None = _found(f"{_WORK}.qa:second_act")(speech, desk, state)
+    except Unfit as unfit:
+        speech.tell(f"no drafts are checked: {unfit}")
+        return None
+    return act
 
 
 def is_conversation(run: RunState) -> bool:
