@@ -22,9 +22,9 @@ from agent_run.wiring.running import run_plan
 
 
 @executor("add")
-async def add(brief: Brief) -> Record:
+async def add(brief: Brief[int]) -> Record[int]:
     """Add one to what came before."""
-    return Record(status="done", output=brief.input + 1 if brief.input else 1)
+    return Record[int](status="done", output=(brief.input or 0) + 1)
 
 
 def main(steps: int) -> None:

@@ -31,8 +31,8 @@ ResultT = TypeVar("ResultT")
 
 _TTL: Final = timedelta(seconds=60)
 _LONGEST_NAP: Final = 1.0
-_REST: Final = 30.0
-"""How long the driver lets a run go on by itself, as a multiple of what lining up took."""
+_REST: Final = 20.0
+"""How long the driver lets a run go on by itself, as a multiple of what the last look took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +66,21 @@ class _Floor:
     declined: dict[TaskId, int] = field(default_factory=dict)
     """Task -> page of the run at which it could not be claimed."""
     moved: anyio.Event = field(default_factory=anyio.Event)
+    idle: anyio.Event = field(default_factory=anyio.Event)
+    looked: float = 0.0
+    """How many seconds of thinking the last look at the whole run took."""
 
     @property
     def desk(self) -> Together:
         return self.bench.desk
 
+    def begin_to_look(self) -> None:
+        self.moved, self.idle, self.looked = anyio.Event(), anyio.Event(), 0.0
+
     def stir(self) -> None:
         self.moved.set()
+        if not self.busy:
+            self.idle.set()
 
     def take(self) -> TaskId | None:
         """Take the next task of the line, unless enough are worked on."""
@@ -95,20 +103,22 @@ async def drive(site: Site, run_id: RunId, topology: Topology, crew: Crew) -> Ru
     async with anyio.create_task_group() as group:
         group.start_soon(bench.beat)
         while True:
-            floor.moved = anyio.Event()
+            floor.begin_to_look()
             run = await _aside(lambda: site.desk.run(run_id))
             run = await _reacted(floor, run, topology)
-            run = await _swept(floor, run, site.clock())
-            took = _line_up(floor, run)
+            swept = await _swept(floor, run, site.clock())
+            if swept.seq != run.seq:
+                run = await _reacted(floor, swept, topology)
+            _line_up(floor, run)
             _send_to_work(floor, group)
             if not floor.busy and not _will_move(run):
                 break
-            await _until_it_moves(floor, rest=took * _REST)
+            await _until_it_moves(floor)
         group.cancel_scope.cancel()
     return run
 
 
-async def _until_it_moves(floor: _Floor, *, rest: float) -> None:
+async def _until_it_moves(floor: _Floor) -> None:
     """Wait until the whole run is worth looking at again.
 
     A long run takes long to look at. What must not wait for that goes on by itself: whoever
@@ -118,15 +128,20 @@ async def _until_it_moves(floor: _Floor, *, rest: float) -> None:
         await _aside(lambda: floor.site.desk.wait(timedelta(seconds=_LONGEST_NAP)))
         return
     with anyio.move_on_after(_LONGEST_NAP):
-        await anyio.sleep(rest)
+        with anyio.move_on_after(floor.looked * _REST):
+            await floor.idle.wait()
         await floor.moved.wait()
 
 
 async def _reacted(floor: _Floor, run: RunState, topology: Topology) -> RunState:
     """Write down everything the topology wants next, until it wants nothing more."""
-    while commands := topology(run):
+    while True:
+        began = monotonic()
+        commands = topology(run)
+        floor.looked += monotonic() - began
+        if not commands:
+            return run
         run = await _granted(floor, run, *commands)
-    return run
 
 
 async def _swept(floor: _Floor, run: RunState, now: datetime) -> RunState:
@@ -150,12 +165,11 @@ async def _granted(floor: _Floor, run: RunState, *commands: Command) -> RunState
         return newer
 
 
-def _line_up(floor: _Floor, run: RunState) -> float:
-    """Line up what can be begun, and return how many seconds it took to find out."""
+def _line_up(floor: _Floor, run: RunState) -> None:
     began = monotonic()
     refused = {task for task, page in floor.declined.items() if page == run.seq}
     floor.line.fill(run, without=floor.busy | refused)
-    return monotonic() - began
+    floor.looked += monotonic() - began
 
 
 def _send_to_work(floor: _Floor, group: TaskGroup) -> None:
