@@ -283,3 +283,10 @@ def test_every_fault_of_a_plan_is_named_with_its_line() -> None:
         "plan.json:15: steps[1].needs[1]: is 'ghost', expected the task_id of a step of this plan",  # noqa: E501
         "plan.json:19: steps[2].task_id: is 'a' again, which steps[0] is already",
     ]
+
+
+def test_a_model_given_as_output_is_written_as_plain_json() -> None:
+    plain: Record = Record(output=Manifest(task_id="a", objective="b"))
+
+    assert isinstance(plain.output, dict)
+    assert plain.output["task_id"] == "a"

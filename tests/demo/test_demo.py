@@ -69,7 +69,8 @@ $ agent-run apply repo-142
 $ agent-run ledger verify
 1 run, every page as it was written
 
-$ agent-run qa examples/content-qa/0* --checklist"""
+$ agent-run qa DRAFT... --checklist checklist.yaml --key key.jsonl
+"""
 
 
 def demo(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -99,7 +100,7 @@ def test_the_demo_tells_its_story_in_time_and_leaves_nothing_behind(tmp_path: Pa
     assert (done.returncode, done.stderr.count("\n")) == (0, 1), done.stderr
     assert settled(done.stdout).startswith(TRANSCRIPT)
     assert ENDING in settled(done.stdout)
-    assert "planted defects found" in done.stdout
+    assert "20 of 21 planted" in done.stdout
     assert took < 30
     assert list(tmp_path.iterdir()) == []
 
@@ -158,4 +159,4 @@ def test_the_demo_works_without_a_fence_and_says_so_loudly(tmp_path: Path) -> No
     assert done.returncode == 0
     assert "NO FENCE" in done.stderr
     assert ENDING in settled(done.stdout)
-    assert "planted defects found" in done.stdout
+    assert "20 of 21 planted" in done.stdout

@@ -218,6 +218,22 @@ async def test_the_final_region_runs_whatever_failed_before(site: Site) -> None:
     ]
 
 
+async def test_the_final_region_runs_even_when_the_budget_is_used_up(site: Site) -> None:
+    calls: Calls = Counter()
+    plan = plan_of(
+        {"task_id": "a"},
+        {"task_id": "b"},
+        order="sequence",
+        budget={"max_attempts": 1},
+        final=[{"task_id": "save", "objective": "save", "executor": "work"}],
+    )
+
+    done = await run_plan(site, plan, crew_of([counting(calls)], owner="driver"), run_id="poor")
+
+    assert (done.run.tasks["b"].reason, calls["b"]) == ("over_budget", 0)
+    assert calls["save"] == 1
+
+
 async def test_workers_join_at_the_barrier_and_the_synthesis_is_told_of_gaps(
     site: Site,
 ) -> None:

@@ -107,6 +107,8 @@ class Manifest(Contract):
     min_confidence: Share = 0.0
     review: Review = "auto"
     approve_before_claim: Flag = False
+    always: Flag = False
+    """Whether it runs even when the budget of the run is used up, as final steps do."""
     on_crash: OnCrash = "retry"
     """Whether work whose owner vanished is tried again or shown to a person."""
     answer_within: Duration | None = None

@@ -7,7 +7,7 @@ result of a worker, the result of a checking step.
 from decimal import Decimal
 from typing import Annotated, Any, Final, Generic, Literal, TypeAlias
 
-from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 from typing_extensions import TypeVar
 
 from agent_run.contract.base import (
@@ -95,7 +95,13 @@ class Record(Contract, Generic[OutputT]):
     @model_validator(mode="before")
     @classmethod
     def _read_other_shapes(cls, value: Any) -> Any:
-        return canonical_record(value) if isinstance(value, dict) else value
+        if not isinstance(value, dict):
+            return value
+        record = canonical_record(value)
+        output = record.get("output")
+        if isinstance(output, BaseModel) and not cls.__pydantic_generic_metadata__["args"]:
+            record["output"] = output.model_dump(mode="json")  # what any JSON value may be
+        return record
 
     @property
     def spend(self) -> Spend:

@@ -35,6 +35,7 @@ from agent_run.ledger.commands import Heartbeat, Release, Submit
 from agent_run.ledger.lookup import held_claim
 from agent_run.ledger.state import RunState
 from agent_run.ports.executor import Executor, Job, Seen, Work
+from agent_run.ports.fence import Limits
 from agent_run.ports.workspace import Base, Candidate, Checkout, Kind, Workspace
 
 _BEATS_PER_TTL: Final = 3
@@ -120,6 +121,12 @@ async def _worked(site: Site, check: ClaimCheck, executor: Executor, lease: _Lea
         return await aside(lambda: _submit(site, check, executor, replace(brought, work=work)))
 
 
+def within_time(limits: Limits, manifest: Manifest) -> Limits:
+    """Return the limits of one attempt: the manifest's own time, or the usual one."""
+    seconds = manifest.budget.time_budget_sec
+    return limits if seconds is None else replace(limits, wall_sec=seconds)
+
+
 def _job(site: Site, check: ClaimCheck, folder: Path) -> Job:
     run_id = check.run_id or check.task_id
     run, trace_id = site.desk.run(run_id), site.desk.trace_id(run_id)
@@ -130,7 +137,7 @@ def _job(site: Site, check: ClaimCheck, folder: Path) -> Job:
         workspace=None,
         folder=folder,
         fence=site.fence,
-        limits=replace(site.limits, wall_sec=manifest.budget.time_budget_sec),
+        limits=within_time(site.limits, manifest),
         network=manifest.network,
     )
 

@@ -76,7 +76,7 @@ def hold_for(run: RunState, task: TaskState) -> Spend:
 
 def run_cannot_afford(run: RunState, task: TaskState, now: datetime) -> list[str]:
     """Name each limit of the run that one more attempt at `task` would break."""
-    if run.budget is UNLIMITED:
+    if run.budget is UNLIMITED or task.manifest.always:
         return []
     wanted = run.committed + hold_for(run, task)
     broken = run.budget.exceeded_by(wanted)

@@ -149,7 +149,8 @@ def _informed(plan: Plan, step: Manifest, run: RunState, before: Sequence[str]) 
     """Return a final step that knows how everything before it ended; it waits for nothing."""
     outcomes: list[JsonValue] = [outcome_of(name, run.tasks[name]) for name in before]
     failed = sum(run.tasks[name].status in LOST for name in before)
-    update: dict[str, object] = {"needs": (), "intent": step.intent or plan.objective}
+    intent = step.intent or plan.objective
+    update: dict[str, object] = {"needs": (), "intent": intent, "always": True}
     if step.input is None:
         update["input"] = {"outcomes": outcomes, "lost": failed}
     return step.model_copy(update=update)

@@ -8,6 +8,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 from urllib.parse import quote
@@ -78,7 +79,8 @@ class Settings(Contract):
     review_model: Line | None = None
     """A model that reads every result against the constraints of its manifest."""
     max_output_mb: Whole = Field(default=16, ge=1, le=1_024)
-    verification_timeout: Duration | None = None
+    executor_timeout: Duration = timedelta(hours=1)
+    """How long one attempt may take where its manifest sets no time."""
     day_budget_usd: Annotated[float, Field(gt=0)] | None = None
     telemetry: Flag = False
     notify: Line | None = None

@@ -80,6 +80,7 @@ def open_site(desk: Desk, settings: Settings, wanted: Wanted | None = None) -> S
         imports=tools.imports,
         environment=tools.fingerprint(),
         limits=Limits(
+            wall_sec=settings.executor_timeout.total_seconds(),
             memory_mb=DEFAULT_MEMORY_MB,
             processes=DEFAULT_PROCESSES,
             disk_mb=DEFAULT_DISK_MB,

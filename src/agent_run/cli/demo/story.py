@@ -11,7 +11,6 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
-from agent_run.cli.demo import second_act
 from agent_run.cli.demo.cast import ALL, GOOD, LATE, MISBEHAVING, Part, play, python_places
 from agent_run.cli.demo.project import MANIFEST, build
 from agent_run.cli.exits import Exit
@@ -21,6 +20,7 @@ from agent_run.cli.work.door import Door, configured
 from agent_run.cli.work.executing import warn_of_fence
 from agent_run.cli.work.listening import Transcript, completed, transcript
 from agent_run.cli.work.paging import verification
+from agent_run.cli.work.recipes import second_act
 from agent_run.contract.manifest import Manifest
 from agent_run.contract.reading import load, read_document
 from agent_run.contract.record import Record
@@ -62,7 +62,7 @@ def demo(speech: Speech, *, keep: bool) -> int:
         try:
             rows, door = _played(Door(desk, settings, speech)), Door(desk, settings, speech)
             told = _told(door, rows)
-            told["drafts"] = second_act.played(speech, desk, settings.state)
+            told["drafts"] = second_act(speech, desk, settings.state)
         finally:
             desk.close()
         if keep:

@@ -21,7 +21,7 @@ SETTINGS: Final = """\
 # executor = "fixer"             # who executes when a manifest names nobody
 # fence = "require"              # require | prefer | off: what if the kernel cannot hold it
 # dirty = "refuse"               # refuse | carry: uncommitted changes when work begins
-# verification_timeout = "10m"
+# executor_timeout = "1h"
 # day_budget_usd = 20.0
 
 # [executors.fixer]
