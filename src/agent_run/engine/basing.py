@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 from agent_run.contract.base import RunId, TaskId
 from agent_run.contract.claim import ClaimCheck
@@ -11,11 +10,8 @@ from agent_run.engine.site import Site
 from agent_run.engine.telling import Told
 from agent_run.errors import WorkspaceError
 from agent_run.ledger.commands import WriteNote
-from agent_run.ledger.events import NoteWritten
-from agent_run.ledger.state import RunState
+from agent_run.ledger.state import BASE, RunState
 from agent_run.ports.workspace import Base, Workspace
-
-_TOPIC: Final = "base"
 
 
 def base_for(site: Site, check: ClaimCheck, workspace: Workspace) -> Base:
@@ -32,7 +28,7 @@ def base_for(site: Site, check: ClaimCheck, workspace: Workspace) -> Base:
         return known
     base = _fresh(site, site.desk.run(run_id), task_id, workspace)
     body = base_as_json(base)
-    note = WriteNote(actor=check.owner, topic=_TOPIC, body=body, task_id=task_id)
+    note = WriteNote(actor=check.owner, topic=BASE, body=body, task_id=task_id)
     site.desk.handle(run_id, note)
     for sentence in base.notes:
         site.tell(Told("base", sentence))
@@ -44,12 +40,8 @@ def base_for(site: Site, check: ClaimCheck, workspace: Workspace) -> Base:
 
 def recorded_base(site: Site, run_id: RunId, task_id: TaskId) -> Base | None:
     """Return the base that the first attempt at the task started from."""
-    for page in site.desk.pages(run_id):
-        if page.kind == "note_written" and page.task_id == task_id:
-            event = page.event()
-            if isinstance(event, NoteWritten) and event.topic == _TOPIC:
-                return base_from_json(event.body)  # type: ignore[arg-type]  # we wrote it
-    return None
+    noted = site.desk.run(run_id).tasks[task_id].base
+    return base_from_json(noted) if isinstance(noted, dict) else None
 
 
 def checkout_name(run_id: RunId, task_id: TaskId) -> str:

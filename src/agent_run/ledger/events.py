@@ -234,7 +234,7 @@ class ResultRolledBack(_Event):
 
 
 class NoteWritten(_Event):
-    """Something a reader of the ledger should know; it changes nothing."""
+    """Something a reader of the ledger should know; it moves no task."""
 
     kind: Literal["note_written"] = "note_written"
     topic: str

@@ -11,7 +11,7 @@ from agent_run.contract.budget import NOTHING, UNLIMITED
 from agent_run.contract.record import Question
 from agent_run.ledger import events as happened
 from agent_run.ledger.events import AnyEvent
-from agent_run.ledger.state import LEADS_TO, RunState, Status, TaskState, changed_by
+from agent_run.ledger.state import BASE, LEADS_TO, RunState, Status, TaskState, changed_by
 
 EMPTY: Final = RunState()
 
@@ -31,7 +31,7 @@ def evolve(run: RunState, event: AnyEvent) -> RunState:
         case happened.RunCancelled():
             changes = {"cancelled": True}
         case happened.NoteWritten():
-            changes = {}
+            changes = _noted(run, event)
         case _:
             changes = _changed(run, seq, event)
     changes["seq"], changes["at"] = seq, event.at
@@ -46,6 +46,13 @@ def fold(events: Iterable[AnyEvent], onto: RunState = EMPTY) -> RunState:
     for event in events:
         run = evolve(run, event)
     return run
+
+
+def _noted(run: RunState, event: happened.NoteWritten) -> dict[str, Any]:
+    task = run.tasks.get(event.task_id)
+    if task is None or event.topic != BASE or task.base is not None:
+        return {}
+    return {"tasks": run.tasks.set(event.task_id, changed_by(task, {"base": event.body}))}
 
 
 def _posted(run: RunState, seq: int, event: happened.TaskPosted) -> dict[str, Any]:

@@ -37,6 +37,8 @@ class Status(StrEnum):
 
 SETTLED: Final = frozenset({Status.ACCEPTED, Status.FAILED, Status.CANCELLED, Status.SKIPPED})
 UNSETTLED: Final = frozenset(Status) - SETTLED
+BASE: Final = "base"
+"""The topic of the note that says what the work on a task starts from."""
 FOR_A_PERSON: Final = frozenset({Status.ASKED, Status.ESCALATED})
 _ANY: Final = frozenset(Status)
 
@@ -129,6 +131,8 @@ class TaskState:
     rollback: str = ""
     applied: str | None = None
     """The commit that brought the result to a branch. `None` means not, or no longer."""
+    base: JsonValue = None
+    """What the first attempt started from, as it was noted under `BASE`."""
     inbox: tuple[Envelope, ...] = ()
     spent: Spend = NOTHING
     spent_at_claim: Spend = NOTHING

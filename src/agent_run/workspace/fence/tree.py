@@ -4,13 +4,14 @@ A process may vanish between two reads; it then counts for nothing.
 """
 
 # Importing pathlib would double the helper's start.
-# ruff: noqa: PTH112, PTH114, PTH116, PTH123, PTH208
+# ruff: noqa: PTH112, PTH116, PTH123, PTH208
 
 import os
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
 _ENAMETOOLONG = 36
+_KIND, _FOLDER = 0o170000, 0o040000  # of a mode; the module `stat` would have to be imported
 # Places in `/proc/PID/stat` after the name, which may hold any byte, blanks included.
 _STATE, _PARENT, _UTIME, _CSTIME, _THREADS, _RSS = 0, 1, 11, 14, 17, 21
 
@@ -75,33 +76,44 @@ def descendants(root: int) -> list[int]:
 def disk_bytes(paths: list[str], enough: int) -> int:
     """Bytes on disk below `paths`, counted until there are more than `enough`.
 
+    What is mounted below a path is not counted with it: a tool that was granted for reading
+    may lie inside the private `/tmp`, and nobody wrote it there.
     A path too long for the kernel counts as more than enough: what cannot be measured
     is not granted, and honest trees hold none.
     """
     total = 0
-    pending = list(paths)
+    pending: list[tuple[str, int | None]] = [(path, None) for path in paths]
     while pending and total <= enough:
-        path = pending.pop()
+        path, device = pending.pop()
         try:
-            if os.path.islink(path) or not os.path.isdir(path):
-                total += os.stat(path, follow_symlinks=False).st_blocks * 512
+            found = os.stat(path, follow_symlinks=False)
+            if device not in (None, found.st_dev):
+                continue
+            if not _is_folder(found.st_mode):
+                total += found.st_blocks * 512
                 continue
             with os.scandir(path) as entries:
-                total += _below(entries, pending)
+                total += _below(entries, pending, found.st_dev)
         except OSError as error:
             if error.errno == _ENAMETOOLONG:
                 return enough + 1
     return total
 
 
-def _below(entries: "os._ScandirIterator[str]", pending: list[str]) -> int:
+def _below(
+    entries: "os._ScandirIterator[str]", pending: list[tuple[str, int | None]], device: int
+) -> int:
     total = 0
     for entry in entries:
         if entry.is_dir(follow_symlinks=False):
-            pending.append(entry.path)
+            pending.append((entry.path, device))
         else:
             total += entry.stat(follow_symlinks=False).st_blocks * 512
     return total
+
+
+def _is_folder(mode: int) -> bool:
+    return mode & _KIND == _FOLDER
 
 
 def _proportional(pid: int) -> int:
