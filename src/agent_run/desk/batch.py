@@ -109,6 +109,10 @@ class Batch:
         self._write(ask.run_id, known, state, events)
         self._granted.append((ask, state))
 
+    def pages(self) -> list[Page]:
+        """Return all pages of the commit, run by run."""
+        return [page for draft in self._drafts.values() for page in draft.pages]
+
     def deliver(self) -> None:
         """Give everyone their answer, once all is safely written."""
         for ask, state in self._granted:

@@ -8,7 +8,7 @@ import random
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Final
@@ -52,6 +52,11 @@ class Desk:
         self._led = False
         """Whether somebody commits for all, or was told to do so next."""
         self._committing = threading.Lock()
+        self._listeners: list[Callable[[Sequence[Page]], None]] = []
+
+    def listen(self, listener: Callable[[Sequence[Page]], None]) -> None:
+        """Call `listener` with the pages of every commit of this desk; it must be quick."""
+        self._listeners.append(listener)
 
     def handle(self, run_id: RunId, *commands: Command) -> RunState:
         """Grant all `commands` on the newest state, or raise and write nothing.
@@ -289,6 +294,8 @@ class Desk:
         for run_id, known in batch.known.items():
             self._memory.keep(run_id, known)
         batch.deliver()
+        for listener in self._listeners:
+            listener(batch.pages())
         for run_id in batch.known:
             # A snapshot only spares reading: when it cannot be kept, what was written still
             # counts, and the next commit tries again.

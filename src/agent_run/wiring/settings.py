@@ -84,7 +84,7 @@ class Settings(Contract):
     day_budget_usd: Annotated[float, Field(gt=0)] | None = None
     telemetry: Flag = False
     notify: Line | None = None
-    """Command that is told about new items for a person."""
+    """Shell command or URL that is told, as JSON, about each new item for a person."""
 
     @property
     def state(self) -> Path:

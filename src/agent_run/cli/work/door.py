@@ -73,7 +73,8 @@ def opened(
     if (writes and not dry_run) or not absent(settings.store_url):
         with _desk(settings.store_url) as desk:
             told = writes and settings.telemetry
-            with _sent_aside(desk, speech) if told else nullcontext():
+            heard = _notified(desk, settings, speech) if writes else nullcontext()
+            with heard, _sent_aside(desk, speech) if told else nullcontext():
                 yield Door(desk, settings, speech, dry_run)
         return
     speech.tell(f"there is no ledger yet at {settings.store_url}")
@@ -86,6 +87,22 @@ def opened(
 def absent(url: str) -> bool:
     """Say whether `url` names a file that is not there."""
     return url.startswith(_SQLITE) and not Path(unquote(url.removeprefix(_SQLITE))).exists()
+
+
+@contextmanager
+def _notified(desk: Desk, settings: Settings, speech: Speech) -> Generator[None, None, None]:
+    """Let people know of what waits for them while this command works."""
+    if settings.notify is None:
+        yield
+        return
+    notifier = import_module("agent_run.wiring.notifying").Notifier(
+        settings.notify, speech.warn
+    )
+    desk.listen(notifier)
+    try:
+        yield
+    finally:
+        notifier.close()
 
 
 def _sent_aside(desk: Desk, speech: Speech) -> AbstractContextManager[None]:
