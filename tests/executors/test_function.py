@@ -43,11 +43,14 @@ def test_input_arrives_typed_and_output_leaves_as_json(tmp_path: Path) -> None:
     assert work.seen.tokens_used == 7
 
 
-def test_input_that_does_not_fit_fails_this_task_only(tmp_path: Path) -> None:
+def test_input_that_does_not_fit_goes_to_a_person_before_anything_is_done(
+    tmp_path: Path,
+) -> None:
     work = ran(score, tmp_path, brief={"input": {"words": "many"}})
 
-    assert work.record is None
-    assert "does not fit executor 'score'" in work.seen.error
+    assert work.record is not None
+    assert (work.record.status, work.record.next_action) == ("blocked", "escalate")
+    assert "does not fit executor 'score'" in work.record.error
 
 
 def test_output_that_does_not_fit_is_an_invalid_record(tmp_path: Path) -> None:

@@ -149,6 +149,54 @@ async def test_a_plan_whose_types_do_not_fit_is_refused_before_anything_runs(
     assert not site.desk.runs()
 
 
+class OldDraft(BaseModel):
+    title: str
+
+
+class NewDraft(BaseModel):
+    headline: str
+
+
+def renamed(payload: Any, fingerprint: str) -> Any:
+    assert fingerprint
+    return {"headline": payload["title"]}
+
+
+@pytest.mark.parametrize("migrated", [True, False], ids=["migrated", "refused"])
+async def test_a_payload_from_before_a_deploy_is_migrated_or_refused_unused(
+    site: Site, *, migrated: bool
+) -> None:
+    seen: list[str] = []
+
+    @executor("write")
+    async def write(brief: Brief) -> Record[OldDraft]:
+        return Record[OldDraft](status="done", output=OldDraft(title="Hello"))
+
+    @executor("print")
+    async def before(brief: Brief[OldDraft]) -> Record:
+        return Record(status="blocked", next_action="escalate", error="the printer is off")
+
+    @executor("print", migrate=renamed if migrated else None)
+    async def after(brief: Brief[NewDraft]) -> Record:
+        assert brief.input is not None
+        seen.append(brief.input.headline)
+        return Record(status="done")
+
+    plan = plan_of(
+        {"task_id": "a", "executor": "write"},
+        {"task_id": "b", "executor": "print", "needs": ["a"]},
+    )
+    await run_plan(site, plan, crew_of([write, before], owner="driver"), run_id="deploy")
+    await anyio.to_thread.run_sync(lambda: answer(site, "deploy", "b"))
+
+    done = await resume(site, "deploy", crew_of([write, after], owner="driver"))
+
+    task = done.run.tasks["b"]
+    assert seen == (["Hello"] if migrated else [])
+    assert task.status is (Status.ACCEPTED if migrated else Status.ESCALATED)
+    assert migrated or "does not fit executor 'print'" in task.note
+
+
 async def test_output_that_breaks_its_own_schema_is_never_written(site: Site) -> None:
     """Experiment E4: the payload is refused before it reaches the ledger."""
     calls: Calls = Counter()

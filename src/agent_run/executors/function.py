@@ -21,6 +21,8 @@ from agent_run.contract.record import Record
 from agent_run.errors import ContractError
 from agent_run.ports.executor import Job, Seen, Work
 
+Migration: TypeAlias = Callable[[JsonValue, str], JsonValue]
+"""From a payload of an older shape, and the fingerprint of that shape, to one of today's."""
 Function: TypeAlias = Callable[..., Awaitable[Record[Any]] | Record[Any]]
 FunctionT = TypeVar("FunctionT", bound=Function)
 
@@ -36,6 +38,8 @@ class FunctionExecutor(Generic[FunctionT]):
     gives: TypeAdapter[Any] | None
     """Checks the output. `None` means that the function may give any JSON value."""
     wants_workspace: bool = False
+    migrate: Migration | None = None
+    """Brings a payload that was handed over before the function changed up to date."""
 
     def __call__(self, brief: Brief[Any], *more: Any) -> Any:
         """Call the function itself."""
@@ -45,25 +49,41 @@ class FunctionExecutor(Generic[FunctionT]):
         """Call the function within its time, and check what it was given and gives."""
         started = monotonic()
         try:
+            brief = self._typed(job.brief)
+        except ContractError as misfit:
+            # Nothing was done yet, and another attempt would meet the same payload.
+            record = Record(status="blocked", next_action="escalate", error=str(misfit))
+            return Work(record, _seen(started))
+        try:
             with anyio.fail_after(job.limits.wall_sec):
-                record = await self._called(self._typed(job.brief), job.workspace)
+                answer = await self._called(brief, job.workspace)
         except TimeoutError:
             return _failed("timeout", f"took longer than {job.limits.wall_sec} s", started)
         except Exception as error:  # noqa: BLE001 - whatever it was, it is the task's failure only
             return _failed("exited", f"{type(error).__name__}: {error}", started)
-        return self._checked(record, started)
+        return self._checked(answer, started)
 
     def _typed(self, brief: Brief[Any]) -> Brief[Any]:
+        """Return the brief with its input typed; what no longer fits is migrated or refused."""
         if self.takes is None or brief.input is None:
             return brief
         try:
             value = self.takes.validate_python(brief.input)
         except ValidationError as error:
-            msg = (
-                f"input of task {brief.task_id!r} does not fit executor {self.name!r}: {error}"
-            )
-            raise ContractError(msg) from error
+            value = self._migrated(brief, error)
         return brief.model_copy(update={"input": value})
+
+    def _migrated(self, brief: Brief[Any], error: ValidationError) -> Any:
+        said = f"input of task {brief.task_id!r} does not fit executor {self.name!r}"
+        if self.takes is None or self.migrate is None:
+            msg = f"{said}: {error}"
+            raise ContractError(msg) from error
+        older = brief.envelopes[0].fingerprint if brief.envelopes else ""
+        try:
+            return self.takes.validate_python(self.migrate(brief.input, older))
+        except (ValidationError, ValueError, KeyError, TypeError) as still:
+            msg = f"{said}, nor does what its migration made of it: {still}"
+            raise ContractError(msg) from still
 
     async def _called(self, brief: Brief[Any], workspace: Path | None) -> object:
         given = (brief, workspace) if self.wants_workspace else (brief,)
@@ -90,11 +110,14 @@ class FunctionExecutor(Generic[FunctionT]):
         return Work(plain, _seen(started, record))
 
 
-def executor(name: str) -> Callable[[FunctionT], FunctionExecutor[FunctionT]]:
+def executor(
+    name: str, *, migrate: Migration | None = None
+) -> Callable[[FunctionT], FunctionExecutor[FunctionT]]:
     """Return a decorator that makes a function the executor called `name`.
 
     The function takes a `Brief[Input]` and returns a `Record[Output]`; both are checked.
-    One that works on files takes the `Path` of its copy as well.
+    One that works on files takes the `Path` of its copy as well. `migrate` is asked when a
+    run that was paused hands over a payload that an older version of the function took.
     """
 
     def decorated(function: FunctionT) -> FunctionExecutor[FunctionT]:
@@ -110,6 +133,7 @@ def executor(name: str) -> Callable[[FunctionT], FunctionExecutor[FunctionT]]:
             _adapter(hints.get(taken[0])),
             _adapter(hints.get("return")),
             wants_workspace=len(taken) > 1,
+            migrate=migrate,
         )
 
     return decorated
