@@ -143,7 +143,7 @@ async def test_a_plan_whose_types_do_not_fit_is_refused_before_anything_runs(
         await run_plan(site, plan, crew_of([write, measure], owner="driver"), run_id="misfit")
 
     assert str(refused.value).splitlines() == [
-        "steps[2].executor: is 'nobody', expected one of measure, write",
+        "steps[2].executor: is 'nobody', expected one of measure, plan, write",
         "steps[1].needs: 'a' does not fit 'b': length is required, but never given",
     ]
     assert not site.desk.runs()
@@ -280,6 +280,31 @@ async def test_the_final_region_runs_even_when_the_budget_is_used_up(site: Site)
 
     assert (done.run.tasks["b"].reason, calls["b"]) == ("over_budget", 0)
     assert calls["save"] == 1
+
+
+async def test_a_step_may_be_a_plan_whose_finished_work_is_kept(site: Site) -> None:
+    calls: Calls = Counter()
+    broken = {"inner-2"}
+    crew = crew_of([counting(calls, fail=lambda task: task in broken)], owner="driver")
+    limit = {"max_attempts": 1}
+    steps = [
+        {"task_id": name, "objective": name, "executor": "work", "budget": limit}
+        for name in ("inner-1", "inner-2")
+    ]
+    plan = plan_of(
+        {"task_id": "a"}, {"task_id": "sub", "executor": "plan", "input": {"steps": steps}}
+    )
+
+    waiting = await run_plan(site, plan, crew, run_id="outer")
+    assert waiting.run.tasks["sub"].status is Status.ESCALATED
+    broken.clear()
+    await anyio.to_thread.run_sync(lambda: answer(site, "outer.sub", "inner-2"))
+    await anyio.to_thread.run_sync(lambda: answer(site, "outer", "sub"))
+    done = await resume(site, "outer", crew)
+
+    assert done.status == "accepted"
+    assert done.output("sub") == {"inner-1": {"did": "inner-1"}, "inner-2": {"did": "inner-2"}}
+    assert (calls["a"], calls["inner-1"], calls["inner-2"]) == (1, 1, 2)
 
 
 async def test_workers_join_at_the_barrier_and_the_synthesis_is_told_of_gaps(

@@ -2,23 +2,26 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import anyio
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from agent_run.contract.base import RunId
 from agent_run.contract.fitting import misfits
 from agent_run.contract.manifest import Manifest
 from agent_run.contract.plan import Plan
+from agent_run.contract.record import Record, RecordStatus
 from agent_run.engine.loop import Crew, drive
 from agent_run.engine.site import Site
-from agent_run.errors import ContractError, InvalidDocument
+from agent_run.errors import ContractError, InvalidDocument, UnknownRun
 from agent_run.ledger.commands import OpenRun
 from agent_run.ledger.state import SETTLED, RunState, Status
-from agent_run.ports.executor import Executor
+from agent_run.ports.executor import Executor, Job, Seen, Work
 from agent_run.topology.plan_execute import Replanning, plan_execute
 
+NESTED: Final = "plan"
+"""The executor of a step whose input is a plan."""
 Ending: TypeAlias = Literal["accepted", "failed", "waiting", "cancelled"]
 
 
@@ -50,6 +53,7 @@ async def run_plan(
     Raises:
         ContractError: Producers and consumers of the plan do not fit, or nobody can do a step.
     """
+    crew = with_sub_plans(site, crew)
     fitted = fit(plan, crew)
     document = {
         "plan": fitted.model_dump(mode="json", exclude_defaults=True),
@@ -112,11 +116,61 @@ def ending(run: RunState) -> Ending:
 async def _driven(
     site: Site, run_id: RunId, plan: Plan, crew: Crew, replanning: Replanning | None
 ) -> Outcome:
+    crew = with_sub_plans(site, crew)
     if plan.max_parallel is not None:
         crew = replace(crew, at_once=min(crew.at_once, plan.max_parallel))
     topology = plan_execute(plan, replanning=replanning)
     run = await drive(site, run_id, topology, crew)
     return Outcome(run_id, ending(run), run)
+
+
+@dataclass(frozen=True, slots=True)
+class SubPlan:
+    """A step that is itself a plan: its input, carried out as a run of its own.
+
+    The run is named after the step, so a step that is tried again goes on with it.
+    """
+
+    site: Site
+    crew: Crew
+    name: str = NESTED
+    wants_workspace: bool = False
+
+    async def run(self, job: Job) -> Work:
+        """Bring the inner plan as far as it goes, and tell what came of it."""
+        run_id = f"{job.brief.run_id}.{job.brief.task_id}"
+        try:
+            outcome = await self._carried_out(run_id, job.brief.input)
+        except (ValidationError, ContractError) as misfit:
+            said = f"the inner plan cannot be carried out: {misfit}"
+            return Work(Record(status="blocked", next_action="escalate", error=said), Seen())
+        return Work(_told_by(outcome), Seen(exit_code=0))
+
+    async def _carried_out(self, run_id: RunId, document: JsonValue) -> Outcome:
+        try:
+            return await resume(self.site, run_id, self.crew)
+        except UnknownRun:
+            plan = Plan.model_validate(document)
+            return await run_plan(self.site, plan, self.crew, run_id=run_id)
+
+
+def with_sub_plans(site: Site, crew: Crew) -> Crew:
+    """Return the crew in which steps may be plans themselves."""
+    if NESTED in crew.executors:
+        return crew
+    return replace(crew, executors={**crew.executors, NESTED: SubPlan(site, crew)})
+
+
+def _told_by(outcome: Outcome) -> Record:
+    spent = outcome.run.spent
+    used = {"tokens_used": spent.tokens, "requests_made": spent.requests}
+    if outcome.status == "waiting":
+        said = f"run {outcome.run_id!r} waits for a person"
+        return Record(status="blocked", next_action="escalate", error=said, **used)
+    outputs: dict[str, JsonValue] = {name: outcome.output(name) for name in outcome.run.tasks}
+    status: RecordStatus = "done" if outcome.status == "accepted" else "failed"
+    error = "" if status == "done" else f"run {outcome.run_id!r} is {outcome.status}"
+    return Record(status=status, output=outputs, error=error, **used)
 
 
 def _typed(step: Manifest, crew: Crew) -> Manifest:
@@ -139,7 +193,7 @@ def _nobody(plan: Plan, crew: Crew) -> Iterable[str]:
     for place, step in places:
         if step.executor is None and crew.fallback is None:
             yield f"{place}.executor: is missing, expected one of {known}"
-        elif step.executor is not None and step.executor not in crew.executors:
+        elif step.executor not in (None, NESTED, *crew.executors):
             yield f"{place}.executor: is {step.executor!r}, expected one of {known}"
 
 
