@@ -101,7 +101,7 @@ def _faults(graph: ToolGraph, catalogue: Mapping[str, Tool]) -> Iterator[str]:
     for name, times in Counter(nodes).items():
         if times > 1:
             yield f"task_nodes: call {name!r} {times} times, so that links to it are ambiguous"
-    known = set(nodes)
+    known = dict.fromkeys(nodes)
     for index, link in enumerate(graph.task_links):
         for end, name in (("source", link.source), ("target", link.target)):
             if name not in known:
@@ -120,10 +120,10 @@ def _untyped(index: int, link: ToolLink, catalogue: Mapping[str, Tool]) -> Itera
         yield f"task_links[{index}]: {said}"
 
 
-def _circle(links: Sequence[ToolLink], known: set[str]) -> Iterator[str]:
+def _circle(links: Sequence[ToolLink], known: Iterable[str]) -> Iterator[str]:
     needs: dict[str, list[str]] = {name: [] for name in known}
     for link in links:
-        if link.source in known and link.target in known:
+        if link.source in needs and link.target in needs:
             needs[link.target].append(link.source)
     cycle = first_cycle(needs)
     if cycle:

@@ -41,12 +41,26 @@ def find(session: Session, search: Search, *, locking: bool) -> list[TaskRow]:
     """Return open tasks; `locking` passes over those that others have locked."""
     tasks, values = looked_for(search)
     limit = f"LIMIT ${len(values) + 1}"
-    if locking and search.limit <= _MOST_LOCKED:
-        # The inner query is a fence: a task is locked only when its turn comes.
-        sql = f"SELECT {TASK} FROM ({tasks} OFFSET 0) AS t WHERE {_UNLOCKED} {limit}"  # noqa: S608
-    else:
+    if not locking or search.limit > _MOST_LOCKED:
         sql = f"SELECT {TASK} FROM ({tasks} {limit}) AS t"  # noqa: S608
-    return [task_row(row) for row in session.ask(sql, (*values, search.limit), AS_TASK)]
+        return [task_row(row) for row in session.ask(sql, (*values, search.limit), AS_TASK)]
+    # The inner query is a fence: a task is locked only when its turn comes.
+    sql = f"SELECT {TASK} FROM ({tasks} OFFSET 0) AS t WHERE {_UNLOCKED} {limit}"  # noqa: S608
+    while True:
+        rows = [task_row(row) for row in session.ask(sql, (*values, search.limit), AS_TASK)]
+        # Who held the lock may have let go of it after this query began to look: then the
+        # row is of before. Under the lock it is looked at again, and does not change any more.
+        if all(_unchanged(session, row) for row in rows):
+            return rows
+
+
+def _unchanged(session: Session, row: TaskRow) -> bool:
+    found = session.ask(
+        "SELECT changed FROM tasks WHERE task_id = $1 AND run_id = $2",
+        (row.task_id, row.run_id),
+        (NUMBER,),
+    )
+    return [tuple(one) for one in found] == [(row.changed,)]
 
 
 def looked_for(search: Search) -> tuple[str, list[Value]]:

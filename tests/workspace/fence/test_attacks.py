@@ -376,8 +376,8 @@ os.mkdir('shut'); os.chmod('shut', 0)
 """
     look = """
 import tempfile
-print([w for w in (tempfile.gettempdir(), os.path.expanduser('~')) if os.listdir(w)
-       not in ([], [WORK.parts[2]])])
+print([w for w in (tempfile.gettempdir(), os.path.expanduser('~'))
+       if {'left-behind', 'deep'} & set(os.listdir(w))])
 """
 
     first = run(fence, place.launch(leave))
