@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Final
 
 from immutables import Map
@@ -127,7 +128,12 @@ class _Packed:
     journal: dict[str, JsonValue]
 
 
-_PACKED: Final = TypeAdapter(_Packed)
+@cache
+def _packing() -> TypeAdapter[_Packed]:
+    """Return what writes and reads snapshots; made when the first long run comes along."""
+    return TypeAdapter(_Packed)
+
+
 _PLAIN: Final = ("seq", "intent", "plan", "cancelled", "attempts")
 
 
@@ -145,14 +151,14 @@ def _pack(known: Known) -> bytes:
         dependents=dict(state.dependents),
         journal=dict(state.journal),
     )
-    return _PACKED.dump_json(packed, exclude_defaults=True, exclude_computed_fields=True)
+    return _packing().dump_json(packed, exclude_defaults=True, exclude_computed_fields=True)
 
 
 def _from_snapshot(store: Store, run_id: RunId) -> Known | None:
     snapshot = store.snapshot(run_id)
     if snapshot is None:
         return None
-    packed = _PACKED.validate_json(snapshot.body)
+    packed = _packing().validate_json(snapshot.body)
     state = RunState(
         **packed.plain,  # type: ignore[arg-type]  # written by `_pack` from a `RunState`
         budget=packed.budget,
