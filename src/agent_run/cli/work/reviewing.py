@@ -13,6 +13,7 @@ from agent_run.cli.work.door import Door, opened
 from agent_run.cli.work.ending import Ending, ending_of
 from agent_run.cli.work.exhibits import exhibit
 from agent_run.cli.work.listening import completed
+from agent_run.cli.work.one_key import can_ask, decision_by_key
 from agent_run.cli.work.showing import lines_of
 from agent_run.cli.work.wording import named
 from agent_run.contract.base import RunId, TaskId
@@ -46,7 +47,26 @@ class Wish(TypedDict):
 
 
 def review(speech: Speech, *, task: str, **wish: Unpack[Wish]) -> int:
-    """Show the work, or write down what the person decided."""
+    """Show the work, or write down what the person decided.
+
+    At a terminal, whoever looks at the work can decide with one key.
+    """
+    decision = _decision(wish)
+    if decision is None:
+        with opened(speech) as door:
+            run_id, task_id = door.desk.locate(task)
+            _show(door, run_id, task_id)
+            waiting = door.desk.run(run_id).tasks[task_id]
+        pressed = decision_by_key(waiting) if can_ask(speech) else None
+        if pressed is None:
+            return Exit.DONE
+        decision, value = pressed
+        task = f"{run_id}/{task_id}"
+        wish[decision] = value  # type: ignore[literal-required]  # one of the options
+    return _written_down(speech, task, decision, wish)
+
+
+def _decision(wish: Wish) -> str | None:
     decisions = [name for name in _DECISIONS if _said(wish, name)]
     if len(decisions) > 1:
         msg = f"one decision at a time, got --{' and --'.join(decisions)}"
@@ -54,10 +74,12 @@ def review(speech: Speech, *, task: str, **wish: Unpack[Wish]) -> int:
     if wish["again"] and decisions != ["reject"]:
         msg = "--again goes with --reject"
         raise click.UsageError(msg, click.get_current_context())
-    with opened(speech, writes=bool(decisions), dry_run=wish["dry_run"]) as door:
+    return decisions[0] if decisions else None
+
+
+def _written_down(speech: Speech, task: str, decision: str, wish: Wish) -> int:
+    with opened(speech, writes=True, dry_run=wish["dry_run"]) as door:
         run_id, task_id = door.desk.locate(task)
-        if not decisions:
-            return _show(door, run_id, task_id)
         actor = wish["owner"] or door.settings.owner
         before = door.desk.run(run_id).tasks[task_id]
         _decide(door, run_id, before, _command(before, wish, actor))
@@ -65,11 +87,11 @@ def review(speech: Speech, *, task: str, **wish: Unpack[Wish]) -> int:
     now = ending.task
     told: Json = {
         **ending.as_json(),
-        "decision": decisions[0],
+        "decision": decision,
         "by": actor,
         "dry_run": door.dry_run,
     }
-    line = f"[review]  task={task_id} {decisions[0]} by {actor}"
+    line = f"[review]  task={task_id} {decision} by {actor}"
     speech.answer(told, [line if door.dry_run else f"{line} -> {now.status}"])
     if now.status is Status.ACCEPTED and now.result and not door.dry_run:
         speech.tell(ending.sentence())
@@ -156,7 +178,7 @@ def _paths(paths: tuple[str, ...]) -> tuple[str, ...]:
         raise ContractError(msg) from error
 
 
-def _show(door: Door, run_id: RunId, task_id: TaskId) -> int:
+def _show(door: Door, run_id: RunId, task_id: TaskId) -> None:
     ending = ending_of(door.desk, run_id, task_id)
     task = ending.task
     diff = exhibit(door.desk, task, "diff")
@@ -170,7 +192,6 @@ def _show(door: Door, run_id: RunId, task_id: TaskId) -> int:
         "next": list(_choices(ending)),
     }
     door.speech.answer(told, _lines(ending, diff, transcript))
-    return Exit.DONE
 
 
 def _lines(ending: Ending, diff: str, transcript: str) -> Iterator[str]:
