@@ -129,6 +129,21 @@ def test_a_reader_that_leaves_early_gets_no_complaint(start: Ask, folder: Path) 
         assert done.stdout.strip() in {"0", "141"}, command
 
 
+def _interrupted(process: "subprocess.Popen[str]") -> str:
+    """Interrupt until it ends, as a person would, and return what it says.
+
+    An interrupt that comes while Python removes garbage is lost in Python itself.
+    """
+    for _ in range(3):
+        process.send_signal(signal.SIGINT)
+        try:
+            return process.communicate(timeout=15)[1]
+        except subprocess.TimeoutExpired:
+            continue
+    process.kill()
+    return process.communicate()[1]
+
+
 def test_an_interrupt_is_130(start: Ask, folder: Path) -> None:
     start("post", "repo-142.yaml")
     process = subprocess.Popen(
@@ -141,8 +156,7 @@ def test_an_interrupt_is_130(start: Ask, folder: Path) -> None:
     with process:
         assert process.stdout is not None
         first = process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        err = _interrupted(process)
 
     assert json.loads(first)["kind"] == "task_posted"
     assert process.returncode == 130
