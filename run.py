@@ -43,7 +43,7 @@ def check(rest: Sequence[str]) -> int:
         ("ruff", "check", "."),
         ("mypy",),
         ("lint-imports",),
-        ("python", "-m", "cogapp", "--check", "-r", *_generated_pages()),
+        ("python", "-m", "cogapp", "--check", *_generated_pages()),
     ):
         print("$", *step[:4], flush=True)
         code = _tool(*step)
