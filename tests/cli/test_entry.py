@@ -152,6 +152,7 @@ def test_an_interrupt_is_130(start: Ask, folder: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         cwd=folder,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
     )
     with process:
         assert process.stdout is not None
