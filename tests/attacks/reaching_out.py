@@ -215,7 +215,7 @@ LINKS = (
         time.sleep(0.2); record()
         """,
         TAMPERED | OUTSIDE | frozenset({"verification_failed", "no_change"}),
-        {"verification": ["python -m py_compile src/github_sync.py"]},
+        {"verification": ["grep -q def src/github_sync.py"]},
     ),
 )
 ATTACKS = (*WRITES, *READS, *SPEAKS, *SCOPE, *LINKS)

@@ -8,6 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 from typing import Final, Literal, TypeAlias
 
 from agent_run.evals.results import CaseResult
@@ -57,7 +58,8 @@ def _ratio(
     name: str, ratio: "_Ratio", results: Sequence[CaseResult], draws: Sequence[Sequence[int]]
 ) -> Score:
     pairs = [ratio.pair(result) for result in results]
-    top, bottom = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
+    # Exact sums: cases end in any order, and the score must not depend on it.
+    top, bottom = fsum(pair[0] for pair in pairs), fsum(pair[1] for pair in pairs)
     again: list[float] = []
     telling = sum(pair[1] > 0 for pair in pairs)
     for draw in draws if telling >= FEWEST else ():
