@@ -33,7 +33,9 @@ class DeskPurse:
             return Remembered(finished=False)
         return None
 
-    def reserve(self, key: str, amount: Spend, *, purpose: str = "") -> None:
+    def reserve(
+        self, key: str, amount: Spend, *, purpose: str = "", question: JsonValue = None
+    ) -> None:
         """Set `amount` aside for the call `key`, before it is made.
 
         Raises:
@@ -49,6 +51,7 @@ class DeskPurse:
                 key=key,
                 amount=amount,
                 purpose=purpose,
+                question=question,
             ),
         )
 

@@ -123,6 +123,7 @@ class Reserve:
     key: str
     amount: Spend
     purpose: str = ""
+    question: JsonValue = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -115,6 +115,8 @@ class SpendReserved(_Event):
     key: str
     amount: Spend
     purpose: str = ""
+    question: JsonValue = None
+    """What a model is asked, so that another one can be asked the same later."""
 
 
 class SpendSettled(_Event):

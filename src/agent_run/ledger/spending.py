@@ -38,6 +38,7 @@ def reserve(run: RunState, command: Reserve, now: datetime) -> tuple[AnyEvent, .
             key=command.key,
             amount=command.amount,
             purpose=command.purpose,
+            question=command.question,
         ),
     )
 

@@ -6,7 +6,7 @@ and never settled is unknown: it is tried again under a new name, or goes to a p
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
 from typing import Final, TypeVar
@@ -24,6 +24,7 @@ from agent_run.errors import (
     OverBudget,
 )
 from agent_run.models.answering import whole
+from agent_run.models.questions import Questions
 from agent_run.models.weighing import at_most, safety, words_of
 from agent_run.ports.meter import Meter
 from agent_run.ports.model import (
@@ -72,6 +73,7 @@ class PaidModel:
     purse: Purse
     meter: Meter
     terms: Terms = USUAL
+    questions: Questions = field(default_factory=Questions)
 
     @property
     def name(self) -> str:
@@ -107,15 +109,17 @@ class PaidModel:
     def _looked_up(self, model: Model, request: ModelRequest) -> ModelAnswer | int:
         """Return the answer that was paid for before, or the number of the next try."""
         for number in range(1, _MOST_TRIES_EVER):
-            known = self.purse.recall(_key(model, request, number))
+            key = _key(model, request, number)
+            known = self.purse.recall(key)
             if known is None:
                 return number
             if known.finished:
                 answer = _answer_in(known.result, request)
                 if answer is not None:
+                    self.questions.asked(key, request)
                     return answer
                 continue
-            msg = f"call {_key(model, request, number)!r} was begun and never settled"
+            msg = f"call {key!r} was begun and never settled"
             if self.terms.on_unknown == "escalate":
                 raise OutcomeUnknown(msg)
             self.terms.tell("model", f"{msg}; it counts as paid for and is asked again")
@@ -127,7 +131,11 @@ class PaidModel:
         failures: list[str] = []
         while True:
             key = _key(model, request, first + len(failures))
-            await _aside(partial(self.purse.reserve, key, amount, purpose=model.name))
+            question = self.questions.written(request)
+            await _aside(
+                partial(self.purse.reserve, key, amount, purpose=model.name, question=question)
+            )
+            self.questions.asked(key, request)
             try:
                 answer = await self._settled(model, request, key, amount)
             except ModelUnreachable as error:

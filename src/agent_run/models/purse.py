@@ -72,7 +72,9 @@ class MemoryPurse:
                 return Remembered(finished=True, result=self._account.results[full])
             return Remembered(finished=False) if full in self._account.lost else None
 
-    def reserve(self, key: str, amount: Spend, *, purpose: str = "") -> None:
+    def reserve(
+        self, key: str, amount: Spend, *, purpose: str = "", question: JsonValue = None
+    ) -> None:
         """Set `amount` aside, or raise `OverBudget`."""
         full, account = self._prefix + key, self._account
         with account.lock:
@@ -147,10 +149,12 @@ class DayPurse:
         """Return what the other purse knows."""
         return self.purse.recall(key)
 
-    def reserve(self, key: str, amount: Spend, *, purpose: str = "") -> None:
+    def reserve(
+        self, key: str, amount: Spend, *, purpose: str = "", question: JsonValue = None
+    ) -> None:
         """Set `amount` aside if day and purse both allow it."""
         self.day.check(self.today(), amount)
-        self.purse.reserve(key, amount, purpose=purpose)
+        self.purse.reserve(key, amount, purpose=purpose, question=question)
 
     def settle(self, key: str, spent: Spend, result: JsonValue = None) -> None:
         """Write it down in the other purse."""

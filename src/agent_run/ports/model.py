@@ -182,8 +182,10 @@ class Purse(Protocol):
         """Return what is known of the call `key`; `None` if it was never begun."""
         ...
 
-    def reserve(self, key: str, amount: Spend, *, purpose: str = "") -> None:
-        """Set `amount` aside for the call `key`, before it is made.
+    def reserve(
+        self, key: str, amount: Spend, *, purpose: str = "", question: JsonValue = None
+    ) -> None:
+        """Set `amount` aside for the call `key`, before it is made to ask `question`.
 
         Raises:
             OverBudget: It cannot be afforded; the call must not be made.

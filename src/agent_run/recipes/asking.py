@@ -43,7 +43,9 @@ class SharedPurse:
         """Return what the other purse knows."""
         return self.purse.recall(key)
 
-    def reserve(self, key: str, amount: Spend, *, purpose: str = "") -> None:
+    def reserve(
+        self, key: str, amount: Spend, *, purpose: str = "", question: JsonValue = None
+    ) -> None:
         """Set `amount` aside if all tasks together stay within the limit.
 
         Raises:
@@ -56,7 +58,7 @@ class SharedPurse:
                 wanted = f"{taken} tokens are spent or set aside, {amount.tokens} more wanted"
                 msg = f"the overall budget of {self.most_tokens} does not allow it: {wanted}"
                 raise OverBudget(msg)
-            self.purse.reserve(key, amount, purpose=purpose)
+            self.purse.reserve(key, amount, purpose=purpose, question=question)
 
     def settle(self, key: str, spent: Spend, result: JsonValue = None) -> None:
         """Write it down in the other purse."""

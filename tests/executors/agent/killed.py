@@ -52,8 +52,10 @@ class Deadly:
     def recall(self, key: str) -> Remembered | None:
         return self.purse.recall(key)
 
-    def reserve(self, key: str, amount: Spend, *, purpose: str = "") -> None:
-        self.purse.reserve(key, amount, purpose=purpose)
+    def reserve(
+        self, key: str, amount: Spend, *, purpose: str = "", question: JsonValue = None
+    ) -> None:
+        self.purse.reserve(key, amount, purpose=purpose, question=question)
 
     def settle(self, key: str, spent: Spend, result: JsonValue = None) -> None:
         self.left -= 1
