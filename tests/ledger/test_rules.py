@@ -222,6 +222,48 @@ def test_an_executor_may_not_judge_its_own_work() -> None:
         decide(run, wished.Judge(task_id=TASK, actor="ada", verdict=PASSED), now=NOON)
 
 
+def approve_as(actor: str) -> wished.Decide:
+    return wished.Decide(task_id=TASK, actor=actor, verdict=PASSED)
+
+
+@pytest.mark.parametrize("observed", [None, {"executor": "by hand"}])
+def test_nobody_approves_what_they_did_by_hand(observed: Any) -> None:
+    run = given(post(review="human"), claim("ada"), submit(observed=observed), judge())
+
+    with pytest.raises(
+        TransitionError, match="'ada' did the work on task 'repo-142' by hand and may not"
+    ):
+        decide(run, approve_as("ada"), now=NOON)
+
+    assert the_task(when(run, approve_as("eve"))).status is Status.ACCEPTED
+
+
+def test_what_an_executor_did_under_a_persons_name_that_person_may_approve() -> None:
+    seen = {"executor": "claude"}
+    run = given(post(review="human"), claim("ada"), submit(observed=seen), judge())
+
+    assert the_task(when(run, approve_as("ada"))).status is Status.ACCEPTED
+
+
+def test_who_claimed_last_does_not_hide_whose_record_is_approved() -> None:
+    story = (claim("ada"), submit(), judge(FAILED), claim("bob"))
+    run = given(post(on_crash="escalate"), *story)
+    run = when(run, wished.Expire(task_id=TASK, actor="sweeper"), at=NOON + QUARTER)
+
+    with pytest.raises(TransitionError, match="'ada' did the work"):
+        decide(run, approve_as("ada"), now=NOON + QUARTER)
+
+    assert the_task(when(run, approve_as("bob"))).status is Status.ACCEPTED
+
+
+def test_whoever_worked_by_hand_may_still_take_the_work_back() -> None:
+    run = given(post(review="human"), claim("ada"), submit(), judge())
+
+    run = when(run, wished.Decide(task_id=TASK, actor="ada", verdict=FAILED))
+
+    assert the_task(run).status is Status.READY
+
+
 def test_a_verdict_about_an_older_record_is_refused() -> None:
     run = given(post(), claim(), submit(), judge(FAILED), claim(), submit(5))
 

@@ -139,9 +139,19 @@ class Ledger(RuleBasedStateMachine):
     def judge(self, task: str, verdict: Verdict) -> None:
         self.ask(wished.Judge(task_id=task, actor="judge", verdict=verdict))
 
-    @rule(task=TASKS, verdict=st.sampled_from([PASSED, FAILED]), again=st.booleans())
-    def review(self, task: str, verdict: Verdict, *, again: bool) -> None:
-        self.ask(wished.Decide(task_id=task, actor="eve", verdict=verdict, again=again))
+    @rule(
+        task=TASKS,
+        actor=st.one_of(OWNERS, st.just("eve")),
+        verdict=st.sampled_from([PASSED, FAILED]),
+        again=st.booleans(),
+    )
+    def review(self, task: str, actor: str, verdict: Verdict, *, again: bool) -> None:
+        worker = self.run.tasks[task].record_by
+        granted = self.ask(
+            wished.Decide(task_id=task, actor=actor, verdict=verdict, again=again)
+        )
+        own_work = verdict is PASSED and actor == worker
+        assert not (granted and own_work), "somebody approved work of their own hands"
 
     @rule(task=TASKS)
     def approve(self, task: str) -> None:

@@ -54,8 +54,16 @@ def claim(owner: str = "ada", task_id: str = TASK) -> wished.Claim:
     return wished.Claim(task_id=task_id, owner=owner, ttl=QUARTER)
 
 
-def submit(claim: int = 2, task_id: str = TASK, **record: Any) -> wished.Submit:
-    return wished.Submit(task_id=task_id, actor="ada", claim=claim, record=Record(**record))
+def submit(
+    claim: int = 2, task_id: str = TASK, *, observed: Any = None, **record: Any
+) -> wished.Submit:
+    return wished.Submit(
+        task_id=task_id,
+        actor="ada",
+        claim=claim,
+        record=Record(**record),
+        observed=observed,
+    )
 
 
 def judge(verdict: Verdict = PASSED, task_id: str = TASK, **more: Any) -> wished.Judge:

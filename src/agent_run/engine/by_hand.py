@@ -20,10 +20,10 @@ from agent_run.errors import Unfit
 from agent_run.ledger.commands import WriteNote
 from agent_run.ledger.events import NoteWritten
 from agent_run.ledger.pages import Page
+from agent_run.ledger.state import BY_HAND
 from agent_run.ports.executor import Seen, Work
 from agent_run.ports.workspace import Workspace
 
-BY_HAND: Final = "by hand"
 _TOPIC: Final = "checkout"
 
 

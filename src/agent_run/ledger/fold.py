@@ -180,6 +180,7 @@ def _submitted(task: TaskState, event: happened.RecordSubmitted, seq: int) -> di
     unreported = event.record.spend - (task.spent - task.spent_at_claim)
     return {
         "record": event.record,
+        "record_by": task.owner,
         "observed": event.observed,
         "spent": task.spent + unreported,
     }

@@ -22,7 +22,7 @@ from agent_run.ledger.events import (
 )
 from agent_run.ledger.lookup import held_claim, in_status, passed_on
 from agent_run.ledger.spending import over_budget
-from agent_run.ledger.state import RunState, Status, TaskState
+from agent_run.ledger.state import BY_HAND, RunState, Status, TaskState
 
 MOST_DEFERRALS: Final = 2
 """How often the gates may be undecided about one record before a person is asked."""
@@ -74,11 +74,20 @@ def judge(run: RunState, command: Judge, now: datetime) -> tuple[AnyEvent, ...]:
 
 
 def decide_as_person(run: RunState, command: Decide, now: datetime) -> tuple[AnyEvent, ...]:
-    """Accept or reject work that waits for a person."""
+    """Accept or reject work that waits for a person; nobody approves work of their own hands.
+
+    What an executor did is another matter, even when it worked under this person's name.
+    """
     task = in_status(run, command.task_id, Status.ESCALATED, Status.SUBMITTED)
     if command.verdict.passed:
         if task.record is None:
             msg = f"nothing was submitted for task {command.task_id!r} that could be approved"
+            raise TransitionError(msg)
+        if command.actor == task.record_by and _done_by_hand(task):
+            msg = (
+                f"{command.actor!r} did the work on task {command.task_id!r} by hand and may"
+                " not approve it, expected another person or the gates to"
+            )
             raise TransitionError(msg)
         return _accepted(run, command, now)
     if task.attempts_left or command.again:
@@ -199,6 +208,12 @@ def _passed(
         verdict=command.verdict,
     )
     return (escalated,)
+
+
+def _done_by_hand(task: TaskState) -> bool:
+    """Say whether no executor had a part in the record: a worker always names its own."""
+    seen = task.observed if isinstance(task.observed, dict) else {}
+    return seen.get("executor", BY_HAND) == BY_HAND
 
 
 def _wants_review(task: TaskState) -> str:

@@ -39,6 +39,8 @@ SETTLED: Final = frozenset({Status.ACCEPTED, Status.FAILED, Status.CANCELLED, St
 UNSETTLED: Final = frozenset(Status) - SETTLED
 BASE: Final = "base"
 """The topic of the note that says what the work on a task starts from."""
+BY_HAND: Final = "by hand"
+"""What stands for the executor in what was seen of a person's own work."""
 FOR_A_PERSON: Final = frozenset({Status.ASKED, Status.ESCALATED})
 _ANY: Final = frozenset(Status)
 
@@ -116,6 +118,8 @@ class TaskState:
     """Page of the newest claim; work done under an older one is refused."""
     expires_at: datetime | None = None
     record: Record | None = None
+    record_by: str | None = None
+    """Who handed the record in: not always who claimed last."""
     observed: JsonValue = None
     verdict: Verdict | None = None
     returned: tuple[Verdict, ...] = ()
