@@ -44,11 +44,24 @@ def trace() -> None:
     metavar="SHARE",
     help="Judge as if every task demanded so much confidence.",
 )
+@click.option("--model", type=TEXT, metavar="NAME", help="Ask this model the same questions.")
+@click.option("--keep", type=_FILE, metavar="FILE", help="Keep its answers in FILE.")
+@click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens all may take.")
+@click.option("--max-cost-usd", type=click.FloatRange(0, min_open=True), help="Most dollars.")
+@click.option("--at-once", type=click.IntRange(1, 256), default=4, show_default=True)
+@click.option("--min", "least", multiple=True, metavar="SCORE=N", help="Fail below N.")
+@click.option("--max", "most", multiple=True, metavar="SCORE=N", help="Fail above N.")
 def replay() -> None:
-    """Judge the records of a run again with today's gates.
+    """Judge the records of a run again with today's gates, or ask another model.
 
-    Nothing is executed and nothing is written. Gates that need the files of the work cannot
-    be asked again; what they found then still counts. Exits with 4 when a verdict differs.
+    Nothing is executed and nothing is written to the ledger. Gates that need the files of the
+    work cannot be asked again; what they found then still counts. Exits with 4 when a verdict
+    differs.
+
+    With --model, every question that a model was asked in the run is put to another one, with
+    what tools had said by then, and both answers are compared. Answers are kept, so that no
+    question is paid for twice. Exits with 1 when a score misses its limit, with 6 when not
+    every question could be paid for.
     """
 
 

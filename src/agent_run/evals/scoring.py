@@ -75,20 +75,21 @@ def _shares(results: Sequence[CaseResult]) -> Iterator[Score]:
     expected = [one for one in results if one.case.expected.outcome is not None]
     right = sum(one.outcome == one.case.expected.outcome for one in expected)
     said = "cases that came to the expected outcome"
-    yield _wilson("case_accuracy", Proportion(right, len(expected)), "higher", said)
+    yield wilson_score("case_accuracy", Proportion(right, len(expected)), "higher", said)
     decided = sum(one.outcome in {"pass", "fail"} for one in results)
     said = "cases that needed no person"
-    yield _wilson("decided", Proportion(decided, len(results)), "higher", said)
+    yield wilson_score("decided", Proportion(decided, len(results)), "higher", said)
     errors = sum(one.outcome == "error" for one in results)
     said = "cases that broke the pipeline"
-    yield _wilson("errors", Proportion(errors, len(results)), "lower", said)
+    yield wilson_score("errors", Proportion(errors, len(results)), "lower", said)
     pairs = _decisions(results)
     same = sum(ours == theirs for ours, theirs in pairs)
     said = "decided cases on which a person decided the same"
-    yield _wilson("agreement", Proportion(same, len(pairs)), "higher", said)
+    yield wilson_score("agreement", Proportion(same, len(pairs)), "higher", said)
 
 
-def _wilson(name: str, share: Proportion, better: Better, says: str) -> Score:
+def wilson_score(name: str, share: Proportion, better: Better, says: str) -> Score:
+    """Return a share of cases as a score, with its interval."""
     low, high = share.interval if share.of else (None, None)
     return Score(name, share.value, low, high, share.of, better, says)
 

@@ -7,10 +7,11 @@ from typing import TypedDict, Unpack
 import click
 
 from agent_run.cli.exits import Exit
-from agent_run.cli.speech import Json, Speech
+from agent_run.cli.speech import Speech
 from agent_run.cli.work.conducting import pipeline_of
 from agent_run.cli.work.door import configured, opened
 from agent_run.cli.work.listening import completed
+from agent_run.cli.work.scores import SCORE_HEAD, bar, score_cells, score_json
 from agent_run.contract.base import RunId
 from agent_run.errors import UnknownRun
 from agent_run.evals.cases import load_dataset
@@ -20,7 +21,7 @@ from agent_run.evals.comparing import compare as compared
 from agent_run.evals.limits import Limit, missed, read_limits, refuse_unknown
 from agent_run.evals.results import CaseResult, read_results
 from agent_run.evals.running import Evaluation, evaluate
-from agent_run.evals.scoring import Score, scores
+from agent_run.evals.scoring import scores
 from agent_run.ledger.views import counted
 
 
@@ -86,9 +87,8 @@ def run(speech: Speech, *, dataset: str, **wish: Unpack[Wish]) -> int:
     )
 
     def progress(done: int, of: int, result: CaseResult) -> None:
-        bar = "█" * (done * 20 // of)
         said = f"{result.outcome}" + (f": {result.note}" if result.note else "")
-        speech.tell(f"[{bar:<20}] {done}/{of} {result.case.case_id} {said}")
+        speech.tell(f"{bar(done, of)} {result.case.case_id} {said}")
 
     results = completed(lambda: evaluate(evaluation, cases, progress), speech)
     return _told(speech, results, limits)
@@ -130,14 +130,14 @@ def _told(speech: Speech, results: Sequence[CaseResult], limits: Sequence[Limit]
         speech.object(
             {
                 "cases": len(results),
-                "scores": {name: _score_json(score) for name, score in found.items()},
+                "scores": {name: score_json(score) for name, score in found.items()},
                 "missed": problems,
             }
         )
     else:
         speech.table(
-            ("SCORE", "VALUE", "95 %", "COUNTED", "WHAT"),
-            [_cells(score) for score in found.values() if score.counted],
+            SCORE_HEAD,
+            [score_cells(score) for score in found.values() if score.counted],
         )
     _warn_of_prices(speech, results)
     for problem in problems:
@@ -151,27 +151,11 @@ def _warn_of_prices(speech: Speech, results: Sequence[CaseResult]) -> None:
         speech.warn(f"{counted(unknown, 'request')} without a known price: not in the cost")
 
 
-def _cells(score: Score) -> tuple[str, ...]:
-    value = "" if score.value is None else f"{score.value:.4g}"
-    known = score.low is not None and score.high is not None
-    interval = f"{score.low:.3g} to {score.high:.3g}" if known else "too few cases"
-    return score.name, value, interval, str(score.counted), score.says
-
-
 def _moved(one: Difference) -> tuple[str, ...]:
     known = one.low is not None and one.high is not None
     interval = f"{one.low:+.3g} to {one.high:+.3g}" if known else "too few cases"
     word = "worse" if one.worse else "better" if one.significant else "may be chance"
     return one.score, f"{one.before:.4g}", f"{one.after:.4g}", interval, word
-
-
-def _score_json(score: Score) -> Json:
-    return {
-        "value": score.value,
-        "interval": None if score.low is None else [score.low, score.high],
-        "counted": score.counted,
-        "better": score.better,
-    }
 
 
 def _comparison_json(found: Comparison) -> Mapping[str, object]:

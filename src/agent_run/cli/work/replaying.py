@@ -1,9 +1,13 @@
-"""The work of `replay`: recorded records before today's gates."""
+"""The work of `replay`: what was recorded, before today's gates or another model."""
+
+from typing import Unpack
 
 import anyio
+import click
 
 from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Json, Speech
+from agent_run.cli.work.asking_again import Wish, put_to
 from agent_run.cli.work.door import opened
 from agent_run.contract.base import RunId
 from agent_run.errors import UnknownRun
@@ -14,8 +18,39 @@ from agent_run.ledger.views import counted
 from agent_run.wiring.site import GATES
 
 
-def replay(speech: Speech, *, run_id: RunId, min_confidence: float | None) -> int:
-    """Judge the records of a run again, and say what differs."""
+def replay(
+    speech: Speech,
+    *,
+    run_id: RunId,
+    min_confidence: float | None,
+    model: str | None,
+    **wish: Unpack[Wish],
+) -> int:
+    """Judge the records of a run again, or ask its questions again, and say what differs."""
+    if model is None:
+        _refuse_without_model(wish)
+        return _judged(speech, run_id, min_confidence)
+    if min_confidence is not None:
+        msg = "--min-confidence judges records, --model asks questions: only one of them"
+        raise click.UsageError(msg, click.get_current_context())
+    return put_to(speech, run_id, model, **wish)
+
+
+def _refuse_without_model(wish: Wish) -> None:
+    given = (
+        ("--keep", wish["keep"]),
+        ("--max-tokens", wish["max_tokens"]),
+        ("--max-cost-usd", wish["max_cost_usd"]),
+        ("--min", wish["least"]),
+        ("--max", wish["most"]),
+    )
+    for name, value in given:
+        if value:
+            msg = f"{name} says something about --model, which is missing"
+            raise click.UsageError(msg, click.get_current_context())
+
+
+def _judged(speech: Speech, run_id: RunId, min_confidence: float | None) -> int:
     with opened(speech) as door:
         pages = door.desk.pages(run_id)
     if not pages:

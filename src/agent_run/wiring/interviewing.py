@@ -1,0 +1,74 @@
+"""Another model for recorded questions, with a purse of its own and a file for its answers."""
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_run.contract.budget import Budget
+from agent_run.desk import Desk
+from agent_run.errors import ContractError
+from agent_run.evals.asking_again import Interview
+from agent_run.models import DayBudget, DayPurse, MemoryPurse, Terms
+from agent_run.ports.model import Purse
+from agent_run.wiring.models import named_model, spent_today, usual_meter
+from agent_run.wiring.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which model is asked, within which budget, and where its answers are kept."""
+
+    model: str
+    budget: Budget
+    keep: Path
+    at_once: int
+
+
+@contextmanager
+def interview(desk: Desk, settings: Settings, wanted: Wanted) -> Iterator[Interview]:
+    """Open the model, and its answers from earlier for this process alone.
+
+    Raises:
+        ContractError: No such model, or the file is in use or cannot be written.
+        ModelMissing: The library or the key it needs is not there.
+    """
+    model = named_model(wanted.model)
+    day = settings.day_budget_usd
+    with _held(wanted.keep):
+        purse = MemoryPurse(wanted.budget, file=wanted.keep)
+
+        def guard(inner: Purse) -> Purse:
+            if day is None:
+                return inner
+            budget = DayBudget(max_cost_usd=day)
+            return DayPurse(inner, budget, lambda: spent_today(desk) + purse.spent)
+
+        limited = day is not None or wanted.budget.max_cost_usd is not None
+        yield Interview(
+            model=model,
+            purse=purse,
+            meter=usual_meter(),
+            terms=Terms(needs_price=limited),
+            guard=guard,
+            at_once=wanted.at_once,
+        )
+
+
+@contextmanager
+def _held(file: Path) -> Iterator[None]:
+    """Keep other processes away from `file`: two would not see each other's answers."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handle = file.open("ab")
+    except OSError as error:
+        msg = f"{str(file)!r} cannot be written: {error.strerror}"
+        raise ContractError(msg) from error
+    with handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            msg = f"another process is keeping answers in {str(file)!r}"
+            raise ContractError(msg) from error
+        yield
