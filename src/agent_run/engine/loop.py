@@ -4,19 +4,20 @@ It keeps nothing that the ledger does not have. Killed at any point and started 
 reads the run and goes on; what was finished is not done again.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import monotonic
-from typing import Final, TypeVar
+from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup
 
 from agent_run.contract.base import RunId, TaskId
 from agent_run.desk.together import Together
-from agent_run.engine.execute import Ordered, execute
-from agent_run.engine.fileless import Bench, touches_no_files
+from agent_run.engine.aside import aside
+from agent_run.engine.bench import Bench, at_bench
+from agent_run.engine.execute import Ordered, execute_at, tidy
 from agent_run.engine.line import Line
 from agent_run.engine.site import Site
 from agent_run.engine.telling import Told
@@ -27,12 +28,16 @@ from agent_run.ledger.state import RunState, Status
 from agent_run.ports.executor import Executor
 from agent_run.topology.shape import Topology
 
-ResultT = TypeVar("ResultT")
-
 _TTL: Final = timedelta(seconds=60)
 _LONGEST_NAP: Final = 1.0
 _REST: Final = 20.0
 """How long the driver lets a run go on by itself, as a multiple of what the last look took."""
+_AT_THE_DESK: Final = 16
+"""How many may be on their way from one piece of work to the next.
+
+When many come back at one moment, the first are at work again while the last still wait;
+if all went through each step together, all would wait for all.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +102,15 @@ async def drive(site: Site, run_id: RunId, topology: Topology, crew: Crew) -> Ru
 
     It ends when everything is settled, or when all that is left waits for a person.
     """
-    trace_id = await _aside(lambda: site.desk.trace_id(run_id))
-    bench = Bench(site, Together(site.desk), run_id, trace_id, crew.owner, crew.ttl)
-    floor = _Floor(site, run_id, crew, bench)
-    async with anyio.create_task_group() as group:
-        group.start_soon(bench.beat)
+    async with (
+        at_bench(site, many=True, at_the_desk=_AT_THE_DESK) as bench,
+        anyio.create_task_group() as group,
+    ):
+        await aside(lambda: tidy(site))
+        floor = _Floor(site, run_id, crew, bench)
         while True:
             floor.begin_to_look()
-            run = await _aside(lambda: site.desk.run(run_id))
+            run = await aside(lambda: site.desk.run(run_id))
             run = await _reacted(floor, run, topology)
             swept = await _swept(floor, run, site.clock())
             if swept.seq != run.seq:
@@ -114,7 +120,6 @@ async def drive(site: Site, run_id: RunId, topology: Topology, crew: Crew) -> Ru
             if not floor.busy and not _will_move(run):
                 break
             await _until_it_moves(floor)
-        group.cancel_scope.cancel()
     return run
 
 
@@ -125,7 +130,7 @@ async def _until_it_moves(floor: _Floor) -> None:
     ends a task takes the next one from the line.
     """
     if not floor.busy:  # only somebody else can move it
-        await _aside(lambda: floor.site.desk.wait(timedelta(seconds=_LONGEST_NAP)))
+        await aside(lambda: floor.site.desk.wait(timedelta(seconds=_LONGEST_NAP)))
         return
     with anyio.move_on_after(_LONGEST_NAP):
         with anyio.move_on_after(floor.looked * _REST):
@@ -159,7 +164,7 @@ async def _granted(floor: _Floor, run: RunState, *commands: Command) -> RunState
     try:
         return await floor.desk.handle(floor.run_id, *commands)
     except TransitionError:
-        newer = await _aside(lambda: floor.site.desk.run(floor.run_id))
+        newer = await aside(lambda: floor.site.desk.run(floor.run_id))
         if newer.seq == run.seq:
             raise  # nobody was: the wish itself is wrong
         return newer
@@ -180,7 +185,7 @@ def _send_to_work(floor: _Floor, group: TaskGroup) -> None:
 async def _hand(floor: _Floor, task_id: TaskId) -> None:
     """Work on one task after the other, as long as there is one in the line."""
     following: TaskId | None = task_id
-    async with floor.bench.door:
+    async with floor.bench.inside():
         while following is not None:
             run: RunState | None = None
             try:
@@ -200,19 +205,13 @@ async def _work(floor: _Floor, task_id: TaskId) -> RunState | None:
     try:
         if executor is None:
             return await floor.desk.handle(run_id, _nobody(run, task_id))
-        task = run.tasks[task_id]
-        if task.status is not Status.SUBMITTED and touches_no_files(
-            site, executor, task.manifest
-        ):
-            return await floor.bench.work(task_id, executor)
         order = Ordered(executor, crew.owner, ttl=crew.ttl)
-        async with floor.bench.outside():
-            return await execute(_named(site, task_id), run_id, task_id, order)
+        return await execute_at(floor.bench, run_id, task_id, order, run=run)
     except TransitionError as refused:
         # Somebody else has it, does it or judges it, or the budget is held by others: look
         # again when things moved.
         site.tell(Told("wait", str(refused)))
-        run = await _aside(lambda: site.desk.run(run_id))
+        run = await aside(lambda: site.desk.run(run_id))
         floor.declined[task_id] = run.seq
     except (Unfit, ContractError) as unfit:
         escalate = Escalate(
@@ -220,16 +219,6 @@ async def _work(floor: _Floor, task_id: TaskId) -> RunState | None:
         )
         await floor.desk.handle(run_id, escalate)
     return None
-
-
-def _named(site: Site, task_id: TaskId) -> Site:
-    """Return the site with each line that is told about this task saying so."""
-
-    def tell(told: Told) -> None:
-        named = told.text if f"task={task_id} " in told.text else f"{task_id}: {told.text}"
-        site.tell(replace(told, text=named))
-
-    return replace(site, tell=tell)
 
 
 def _nobody(run: RunState, task_id: TaskId) -> Escalate:
@@ -245,7 +234,3 @@ def _will_move(run: RunState) -> bool:
         or (task.status is Status.ASKED and task.deadline is not None)
         for task in run.tasks.values()
     )
-
-
-async def _aside(work: Callable[[], ResultT]) -> ResultT:
-    return await anyio.to_thread.run_sync(work)

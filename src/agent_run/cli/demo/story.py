@@ -25,6 +25,8 @@ from agent_run.contract.manifest import Manifest
 from agent_run.contract.reading import load, read_document
 from agent_run.contract.record import Record
 from agent_run.contract.verdict import Verdict
+from agent_run.desk.counter import claim_check
+from agent_run.engine.bench import bench_of
 from agent_run.engine.briefing import brief_for
 from agent_run.engine.by_hand import check_out
 from agent_run.engine.execute import Ordered, claim, execute
@@ -106,10 +108,7 @@ async def _performed(site: Site) -> str:
 async def _work_too_long(site: Site) -> Submit:
     """Work under a claim that runs out on the way, and return what comes too late."""
     order = _order(site, LATE, ttl=_SHORT)
-    check = await claim(site, TASK, TASK, order)
-    if check is None:
-        msg = f"task {TASK!r} could not be claimed for {LATE.owner!r}"
-        raise TransitionError(msg)
+    check = claim_check(TASK, await claim(bench_of(site), TASK, TASK, order), TASK)
     folder = site.folder / "late"
     folder.mkdir(parents=True)
     place = check_out(site, check)

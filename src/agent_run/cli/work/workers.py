@@ -16,12 +16,13 @@ from agent_run.cli.work.ending import Ending, ending_of
 from agent_run.cli.work.executing import fenced, warn_of_fence
 from agent_run.cli.work.listening import Transcript, completed, transcript
 from agent_run.cli.work.verifying import judged
-from agent_run.contract.base import RunId, TaskId, format_duration
+from agent_run.contract.base import RunId, TaskId
 from agent_run.contract.claim import ClaimCheck
 from agent_run.desk import Desk
 from agent_run.engine.aside import aside
+from agent_run.engine.bench import at_bench
 from agent_run.engine.site import Site
-from agent_run.engine.telling import Told
+from agent_run.engine.telling import Told, tell_claim
 from agent_run.engine.worker import attempt
 from agent_run.errors import (
     AgentRunError,
@@ -143,13 +144,13 @@ class _Crew:
 
     async def _attempt(self, run_id: RunId, check: ClaimCheck) -> None:
         shift, task_id = self.shift, check.task_id
-        manifest = shift.desk.run(run_id).tasks[task_id].manifest
-        ttl = format_duration(self.ttl or manifest.claim_ttl)
-        said = f"task={task_id} owner={check.owner} ttl={ttl}"
-        shift.site.tell(Told("claim", f"{said} attempt={check.attempt} claim={check.claim}"))
+        run = await aside(lambda: shift.desk.run(run_id))
+        manifest = run.tasks[task_id].manifest
+        tell_claim(shift.site.tell, check, self.ttl or manifest.claim_ttl)
         executor = self.hands[manifest.executor or self.default]
         try:
-            state = await attempt(shift.site, check, executor)
+            async with at_bench(shift.site) as bench:
+                state = await attempt(bench, check, executor, run=run)
             if self.judges and state.tasks[task_id].status is Status.SUBMITTED:
                 await judged(shift.site, run_id, task_id)
         except TransitionError as lost:

@@ -1,0 +1,100 @@
+"""Where tasks are worked on in one process: one way to the desk, one keeper of all claims.
+
+What many tasks write at one moment is one commit, and one heartbeat keeps all their claims.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+import anyio
+
+from agent_run.contract.base import RunId, TaskId
+from agent_run.desk.together import Together
+from agent_run.engine.aside import aside
+from agent_run.engine.keeping import Keeper
+from agent_run.engine.site import Site
+from agent_run.engine.telling import Told, to_nobody
+
+
+@dataclass(slots=True)
+class Bench:
+    """The site as this process works in it. One event loop, as many tasks as wanted."""
+
+    site: Site
+    desk: Together
+    keeper: Keeper
+    many: bool = False
+    """Whether several tasks are worked on, so that each line told must say about which."""
+    door: anyio.Semaphore | None = None
+    """Held by whoever is on the way from one piece of work to the next. `None` lets all."""
+    _traces: dict[RunId, str] = field(default_factory=dict)
+
+    async def trace_id(self, run_id: RunId) -> str:
+        """Return the id under which everything about the run can be traced."""
+        known = self._traces.get(run_id)
+        if known is None:
+            known = self._traces[run_id] = await aside(lambda: self.site.desk.trace_id(run_id))
+        return known
+
+    @asynccontextmanager
+    async def inside(self) -> AsyncIterator[None]:
+        """Pass the door, and hold it to the end."""
+        if self.door is None:
+            yield
+            return
+        async with self.door:
+            yield
+
+    @asynccontextmanager
+    async def outside(self) -> AsyncIterator[None]:
+        """Let others through the door meanwhile; whoever calls holds it."""
+        if self.door is None:
+            yield
+            return
+        self.door.release()
+        try:
+            yield
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self.door.acquire()
+
+    def about(self, task_id: TaskId) -> Site:
+        """Return the site with each line that is told about this task saying so, if need be."""
+        site = self.site
+        if not self.many or site.tell is to_nobody:
+            return site
+
+        def tell(told: Told) -> None:
+            named = told.text if f"task={task_id} " in told.text else f"{task_id}: {told.text}"
+            site.tell(replace(told, text=named))
+
+        return replace(site, tell=tell)
+
+
+def bench_of(site: Site, *, many: bool = False, at_the_desk: int | None = None) -> Bench:
+    """Return a bench on which nobody keeps claims: for those who hold none."""
+    desk = Together(site.desk)
+    door = None if at_the_desk is None else anyio.Semaphore(at_the_desk)
+    return Bench(site, desk, Keeper(desk, site.desk), many, door)
+
+
+@asynccontextmanager
+async def at_bench(
+    site: Site, *, many: bool = False, at_the_desk: int | None = None
+) -> AsyncIterator[Bench]:
+    """Offer a bench on which claims are kept as long as they are worked under.
+
+    `at_the_desk` is how many may be on their way from one piece of work to the next.
+    """
+    bench = bench_of(site, many=many, at_the_desk=at_the_desk)
+    trouble: Exception | None = None
+    async with anyio.create_task_group() as group:
+        group.start_soon(bench.keeper.keep)
+        try:
+            yield bench
+        except Exception as error:  # noqa: BLE001 - raised below, outside of the group
+            trouble = error
+        group.cancel_scope.cancel()
+    if trouble is not None:
+        raise trouble
