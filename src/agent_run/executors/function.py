@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Any, Generic, TypeAlias, get_args, get_type_hints
+from typing import Any, Final, Generic, TypeAlias, get_args, get_type_hints
 
 import anyio
 from pydantic import JsonValue, TypeAdapter, ValidationError
@@ -25,6 +25,8 @@ Migration: TypeAlias = Callable[[JsonValue, str], JsonValue]
 """From a payload of an older shape, and the fingerprint of that shape, to one of today's."""
 Function: TypeAlias = Callable[..., Awaitable[Record[Any]] | Record[Any]]
 FunctionT = TypeVar("FunctionT", bound=Function)
+
+_ANYTHING: Final = TypeAdapter[Any](Any)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,7 @@ def _adapter(annotation: Any) -> TypeAdapter[Any] | None:
 def _as_json(output: Any, gives: TypeAdapter[Any] | None) -> JsonValue:
     if output is None:
         return None
-    adapter: TypeAdapter[Any] = gives or TypeAdapter(Any)
+    adapter = gives or _ANYTHING
     value: JsonValue = adapter.dump_python(adapter.validate_python(output), mode="json")
     return value
 

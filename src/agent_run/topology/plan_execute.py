@@ -39,9 +39,10 @@ class Replanning:
 
 def plan_execute(plan: Plan, *, replanning: Replanning | None = None) -> Topology:
     """Return the topology that follows `plan`."""
+    planned = plan.manifests()
 
     def next_commands(run: RunState) -> tuple[Command, ...]:
-        rounds = _rounds(plan, run)
+        rounds = _rounds(planned, run)
         steps = [manifest for one in rounds for manifest in one]
         missing = posts(steps, run)
         if missing:
@@ -55,9 +56,9 @@ def plan_execute(plan: Plan, *, replanning: Replanning | None = None) -> Topolog
     return next_commands
 
 
-def _rounds(plan: Plan, run: RunState) -> list[tuple[Manifest, ...]]:
+def _rounds(planned: tuple[Manifest, ...], run: RunState) -> list[tuple[Manifest, ...]]:
     """Return the steps of the plan, and of each plan that replaced what failed of it."""
-    rounds = [plan.manifests()]
+    rounds = [planned]
     for number in range(1, 1_000):
         task = run.tasks.get(f"{_REPLAN}-{number}")
         if task is None or task.status is not Status.ACCEPTED or task.record is None:
