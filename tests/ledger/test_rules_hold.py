@@ -34,6 +34,8 @@ class Ledger(RuleBasedStateMachine):
         self.run: RunState = EMPTY
         self.now = NOON
         self.pages: list[Page] = []
+        self.seen: list[RunState] = []
+        """The run as somebody saw it after each page."""
         self.overrun = False
         limits = {"max_attempts": 2, "max_tokens": TASK_TOKENS}
         self.ask(open_run(max_tokens=RUN_TOKENS))
@@ -53,7 +55,15 @@ class Ledger(RuleBasedStateMachine):
                 seal("run", len(self.pages) + 1, "trace", event, previous=previous)
             )
             self.run = evolve(self.run, event)
+            self.seen.append(self.run)
         return True
+
+    def teardown(self) -> None:
+        """Nothing that was seen once has changed since, and any part folds like the whole."""
+        events = [page.event() for page in self.pages]
+        for number, seen in enumerate(self.seen, start=1):
+            assert fold(events[:number]) == seen
+            assert fold(events[number:], onto=seen) == self.run
 
     def check_table(self, event: AnyEvent) -> None:
         if isinstance(event, RunOpened | RunCancelled) or not event.task_id:

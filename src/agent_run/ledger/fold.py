@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from agent_run.contract.budget import NOTHING, UNLIMITED
+from agent_run.contract.manifest import Manifest
 from agent_run.contract.record import Question
 from agent_run.ledger import events as happened
 from agent_run.ledger.events import AnyEvent
@@ -16,97 +17,132 @@ from agent_run.ledger.state import BASE, LEADS_TO, RunState, Status, TaskState, 
 EMPTY: Final = RunState()
 
 _SCOPE_GRANTED: Final = "wider scope"
+_UNPOSTED: Final = TaskState(
+    manifest=Manifest(task_id="unposted", objective="none yet"), status=Status.WAITING, posted=0
+)
 
 
 def evolve(run: RunState, event: AnyEvent) -> RunState:
     """Return the run as it stands after `event`."""
-    seq = run.seq + 1
-    changes: dict[str, Any]
-    match event:
-        case happened.TaskPosted():
-            changes = _posted(run, seq, event)
-        case happened.RunOpened():
-            budget = event.budget if event.budget != UNLIMITED else UNLIMITED
-            changes = {"intent": event.intent, "budget": budget, "plan": event.plan}
-        case happened.RunCancelled():
-            changes = {"cancelled": True}
-        case happened.NoteWritten():
-            changes = _noted(run, event)
-        case _:
-            changes = _changed(run, seq, event)
-    changes["seq"], changes["at"] = seq, event.at
-    if run.opened_at is None:
-        changes["opened_at"] = event.at
-    return changed_by(run, changes)
+    return fold((event,), onto=run)
 
 
 def fold(events: Iterable[AnyEvent], onto: RunState = EMPTY) -> RunState:
     """Return the run as it stands after all `events`."""
-    run = onto
+    draft = _Draft(onto)
     for event in events:
-        run = evolve(run, event)
-    return run
+        draft.take(event)
+    return draft.finished()
 
 
-def _noted(run: RunState, event: happened.NoteWritten) -> dict[str, Any]:
-    task = run.tasks.get(event.task_id)
-    if task is None or event.topic != BASE or task.base is not None:
+class _Draft:
+    """A run that events are being folded into.
+
+    Run and tasks are copied when they change for the first time. Nobody else sees the copies
+    before the draft is finished, so until then they are changed in place.
+    """
+
+    __slots__ = ("_own", "_run", "_tasks")
+
+    def __init__(self, run: RunState) -> None:
+        self._run = changed_by(run, {})
+        self._tasks = run.tasks.mutate()
+        self._own: dict[str, TaskState] = {}
+
+    def finished(self) -> RunState:
+        """Return the run, which does not change any more."""
+        self._run.__dict__["tasks"] = self._tasks.finish()
+        return self._run
+
+    def take(self, event: AnyEvent) -> None:
+        """Let `event` happen."""
+        run, kind = self._run, type(event)
+        seq = run.seq + 1
+        if kind in _CHANGES:
+            self._change(event, seq)
+        else:
+            run.__dict__.update(_OF_RUN[kind](self, event, seq))
+        run.__dict__["seq"], run.__dict__["at"] = seq, event.at
+        if run.opened_at is None:
+            run.__dict__["opened_at"] = event.at
+
+    def posted(self, event: happened.TaskPosted, seq: int) -> dict[str, Any]:
+        manifest, task_id = event.manifest, event.task_id
+        unmet = frozenset(
+            need for need in manifest.needs if self._tasks[need].status is not Status.ACCEPTED
+        )
+        approved = not manifest.approve_before_claim
+        changes = {
+            "manifest": manifest,
+            "status": Status.WAITING if unmet or not approved else Status.READY,
+            "posted": seq,
+            "unmet": unmet,
+            "approved": approved,
+            "granted": manifest.budget.attempts,
+            "changed": seq,
+        }
+        self._tasks[task_id] = self._own[task_id] = changed_by(_UNPOSTED, changes)
+        dependents = self._run.dependents
+        for need in unmet:
+            dependents = dependents.set(need, (*dependents.get(need, ()), task_id))
+        return {"dependents": dependents}
+
+    def noted(self, event: happened.NoteWritten, seq: int) -> dict[str, Any]:
+        task = self._tasks.get(event.task_id)
+        if task is not None and event.topic == BASE and task.base is None:
+            self._task(event.task_id).__dict__["base"] = event.body
         return {}
-    return {"tasks": run.tasks.set(event.task_id, changed_by(task, {"base": event.body}))}
 
+    def _change(self, event: AnyEvent, seq: int) -> None:
+        task, kind = self._task(event.task_id), type(event)
+        spent, committed = task.spent, task.committed
+        changes = _CHANGES[kind](task, event, seq)
+        changes["changed"] = seq
+        status = _AFTER[kind]
+        if status is not None:
+            changes["status"] = status
+            if task.status is Status.CLAIMED:
+                changes |= _claim_ended(task, changes)
+        task.__dict__.update(changes)
+        run = self._run
+        if task.spent is not spent:
+            run.__dict__["spent"] = run.spent - spent + task.spent
+        if task.committed is not committed:
+            run.__dict__["committed"] = run.committed - committed + task.committed
+        if kind in _REST_OF_RUN:
+            run.__dict__.update(_REST_OF_RUN[kind](self, event))
 
-def _posted(run: RunState, seq: int, event: happened.TaskPosted) -> dict[str, Any]:
-    manifest, task_id = event.manifest, event.task_id
-    unmet = frozenset(n for n in manifest.needs if run.tasks[n].status is not Status.ACCEPTED)
-    approved = not manifest.approve_before_claim
-    task = TaskState(
-        manifest=manifest,
-        status=Status.WAITING if unmet or not approved else Status.READY,
-        posted=seq,
-        unmet=unmet,
-        approved=approved,
-        granted=manifest.budget.attempts,
-        changed=seq,
-    )
-    dependents = run.dependents
-    for need in unmet:
-        dependents = dependents.set(need, (*dependents.get(need, ()), task_id))
-    return {"tasks": run.tasks.set(task_id, task), "dependents": dependents}
+    def claimed(self, event: happened.TaskClaimed) -> dict[str, Any]:
+        return {"attempts": self._run.attempts + 1}
 
+    def settled_call(self, event: happened.SpendSettled) -> dict[str, Any]:
+        return {"journal": self._run.journal.set(f"{event.task_id}/{event.key}", event.result)}
 
-def _changed(run: RunState, seq: int, event: AnyEvent) -> dict[str, Any]:
-    before = run.tasks[event.task_id]
-    kind = type(event)
-    changes = _CHANGES[kind](before, event, seq)
-    changes["changed"] = seq
-    for status in LEADS_TO[kind].after:
-        changes["status"] = status
-        if before.status is Status.CLAIMED:
-            changes |= _claim_ended(before, changes)
-    task = changed_by(before, changes)
-    return _accounts(run, before, task) | _rest_of_run(run, task, event)
-
-
-def _accounts(run: RunState, before: TaskState, task: TaskState) -> dict[str, Any]:
-    changes: dict[str, Any] = {"tasks": run.tasks.set(task.manifest.task_id, task)}
-    if before.spent is not task.spent:
-        changes["spent"] = run.spent - before.spent + task.spent
-    old, new = before.committed, task.committed
-    if old is not new:
-        changes["committed"] = run.committed - old + new
-    return changes
-
-
-def _rest_of_run(run: RunState, task: TaskState, event: AnyEvent) -> dict[str, Any]:
-    match event:
-        case happened.TaskClaimed():
-            return {"attempts": run.attempts + 1}
-        case happened.SpendSettled(key=key, result=result):
-            return {"journal": run.journal.set(f"{event.task_id}/{key}", result)}
-        case happened.TaskAccepted() if event.task_id in run.dependents:
-            return _need_met(run, task)
-        case _:
+    def accepted(self, event: happened.TaskAccepted) -> dict[str, Any]:
+        need, dependents = event.task_id, self._run.dependents
+        if need not in dependents:
             return {}
+        for task_id in dependents[need]:
+            task = self._task(task_id)
+            task.__dict__["unmet"] = task.unmet - {need}
+        return {"dependents": dependents.delete(need)}
+
+    def _task(self, task_id: str) -> TaskState:
+        """Return this draft's own copy of the task."""
+        task = self._own.get(task_id)
+        if task is None:
+            task = changed_by(self._tasks[task_id], {})
+            self._tasks[task_id] = self._own[task_id] = task
+        return task
+
+
+def _opened(draft: _Draft, event: happened.RunOpened, seq: int) -> dict[str, Any]:
+    budget = event.budget if event.budget != UNLIMITED else UNLIMITED
+    return {"intent": event.intent, "budget": budget, "plan": event.plan}
+
+
+def _cancelled(draft: _Draft, event: happened.RunCancelled, seq: int) -> dict[str, Any]:
+    return {"cancelled": True}
 
 
 def _claim_ended(task: TaskState, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,15 +156,6 @@ def _claim_ended(task: TaskState, changes: Mapping[str, Any]) -> dict[str, Any]:
         "unknown": (*task.unknown, *(key for key, _ in task.calls)),
         "spent": spent + task.reserved if task.calls else spent,
     }
-
-
-def _need_met(run: RunState, met: TaskState) -> dict[str, Any]:
-    need = met.manifest.task_id
-    tasks = run.tasks.set(need, met)
-    for task_id in run.dependents[need]:
-        task = tasks[task_id]
-        tasks = tasks.set(task_id, changed_by(task, {"unmet": task.unmet - {need}}))
-    return {"tasks": tasks, "dependents": run.dependents.delete(need)}
 
 
 def _nothing(task: TaskState, event: Any, seq: int) -> dict[str, Any]:
@@ -149,7 +176,7 @@ def _claimed(task: TaskState, event: happened.TaskClaimed, seq: int) -> dict[str
         "expires_at": event.expires_at,
         "claim": seq,
         "attempt": event.attempt,
-        "held": event.held if event.held != NOTHING else NOTHING,
+        "held": NOTHING if event.held is NOTHING or event.held == NOTHING else event.held,
         "worked_by": event.owner,
         "spent_at_claim": task.spent,
         "deferrals": 0,
@@ -280,4 +307,18 @@ _CHANGES: Final[Mapping[type[AnyEvent], Callable[[TaskState, Any, int], dict[str
     happened.TaskSkipped: _ended,
     happened.ResultApplied: _applied,
     happened.ResultRolledBack: _rolled_back,
+}
+_AFTER: Final[Mapping[type[AnyEvent], Status | None]] = {
+    kind: next(iter(LEADS_TO[kind].after), None) for kind in _CHANGES
+}
+_OF_RUN: Final[Mapping[type[AnyEvent], Callable[[_Draft, Any, int], dict[str, Any]]]] = {
+    happened.RunOpened: _opened,
+    happened.RunCancelled: _cancelled,
+    happened.TaskPosted: _Draft.posted,
+    happened.NoteWritten: _Draft.noted,
+}
+_REST_OF_RUN: Final[Mapping[type[AnyEvent], Callable[[_Draft, Any], dict[str, Any]]]] = {
+    happened.TaskClaimed: _Draft.claimed,
+    happened.SpendSettled: _Draft.settled_call,
+    happened.TaskAccepted: _Draft.accepted,
 }

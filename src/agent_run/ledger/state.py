@@ -198,8 +198,7 @@ StateT = TypeVar("StateT", TaskState, RunState)
 def changed_by(state: StateT, changes: Mapping[str, object]) -> StateT:
     """Return a copy with `changes`, eight times as fast as `dataclasses.replace`."""
     copy = object.__new__(type(state))
-    copy.__dict__.update(state.__dict__)
-    copy.__dict__.update(changes)
+    object.__setattr__(copy, "__dict__", {**state.__dict__, **changes})
     return copy
 
 
