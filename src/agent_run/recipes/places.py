@@ -1,5 +1,6 @@
 """Where recipes work: a real ledger and real gates, for tasks that touch no files."""
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -42,9 +43,14 @@ def write_json(place: Path, value: JsonValue) -> None:
 def write_text(place: Path, text: str) -> None:
     """Write `text` to `place`, whole or not at all."""
     place.parent.mkdir(parents=True, exist_ok=True)
-    draft = place.with_name(f".{place.name}.new")
-    draft.write_text(text, encoding="utf-8", errors="backslashreplace")
-    draft.replace(place)
+    # A name of our own: of two processes that write at once, neither gets half of the other.
+    draft = place.with_name(f".{place.name}.{os.getpid()}.new")
+    try:
+        draft.write_text(text, encoding="utf-8", errors="backslashreplace")
+        draft.replace(place)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
 
 
 def sentence_of(words: Iterable[str]) -> str:

@@ -211,15 +211,6 @@ def test_a_code_fix_is_planned_for_any_executor(drafts: Path, ask: Ask) -> None:
     assert ask("run", "code-fix", "true").code == 2
 
 
-def test_checks_of_a_draft_are_resumed_like_any_run(drafts: Path, ask: Ask) -> None:
-    done = ask("qa", "flawed.md", "--checklist", "checklist.yaml", "--json").json
-
-    resumed = ask("resume", done["drafts"][0]["run_id"], "--json")
-
-    assert resumed.code == 7
-    assert {task["task_id"] for task in resumed.json["tasks"]} >= {"qa.save", "qa.summarize"}
-
-
 @pytest.mark.slow
 def test_a_configuration_is_answered_by_another_process(folder: Path, start: Ask) -> None:
     wish = "Whenever a ticket is opened in Jira I want a message in Slack."

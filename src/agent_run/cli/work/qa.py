@@ -1,7 +1,7 @@
 """The work of `qa`: drafts against a checklist, shown as a table and written as reports."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypedDict, Unpack
 
@@ -9,6 +9,8 @@ from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Json, Speech
 from agent_run.cli.work.door import Door, opened
 from agent_run.cli.work.listening import completed, transcript
+from agent_run.cli.work.qa_report import cell_of, show_report
+from agent_run.contract.base import RunId
 from agent_run.desk import Desk
 from agent_run.engine.telling import to_nobody
 from agent_run.errors import ContractError, InvalidDocument
@@ -16,15 +18,21 @@ from agent_run.gates.cache import FileCache, NoCache
 from agent_run.models.names import parse_model
 from agent_run.recipes.asking import open_asker
 from agent_run.recipes.catalogue import ChecklistRecipe
-from agent_run.recipes.places import write_text
 from agent_run.recipes.qa.checklist import read_checklist
 from agent_run.recipes.qa.example import example_folder, qa_act
+from agent_run.recipes.qa.keeping import refresh, write_report
 from agent_run.recipes.qa.planning import Wanted
-from agent_run.recipes.qa.rendering import FORMATS, VERDICTS, counts, rendered, whole_json
-from agent_run.recipes.qa.reporting import Report, StepReport, Verdict, plan_json
+from agent_run.recipes.qa.rendering import FORMATS, VERDICTS
+from agent_run.recipes.qa.reporting import Report, Verdict, plan_json
 from agent_run.recipes.qa.rules import Rules
-from agent_run.recipes.qa.running import Shop, check_drafts, plans_for
-from agent_run.recipes.qa.scoring import Score, read_key, score, score_json, score_lines
+from agent_run.recipes.qa.running import (
+    Shop,
+    check_drafts,
+    model_still_asked,
+    plans_for,
+    take_up,
+)
+from agent_run.recipes.qa.scoring import read_key, score, score_json, score_lines
 from agent_run.wiring.opening import wall_clock
 
 _CODES: Final[Mapping[Verdict, Exit]] = {
@@ -32,7 +40,6 @@ _CODES: Final[Mapping[Verdict, Exit]] = {
     "fail": Exit.FAILED,
     "person": Exit.FOR_A_PERSON,
 }
-_MOST_REMARKS: Final = 5
 
 
 class Wish(TypedDict):
@@ -51,30 +58,33 @@ class Wish(TypedDict):
     dry_run: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Order:
-    drafts: tuple[str, ...]
-    wanted: Wanted
-    places: tuple[Path, ...]
-
-
 def qa(speech: Speech, *, drafts: tuple[str, ...], checklist: str, **wish: Unpack[Wish]) -> int:
     """Check the drafts, and say how they stand."""
     places = tuple(_place(name) for name in wish["reports"])
-    key = read_key(Path(wish["key"])) if wish["key"] else None
+    key = Path(wish["key"]) if wish["key"] else None
+    truths = read_key(key) if key else None
     with opened(speech, writes=True, dry_run=wish["dry_run"]) as door:
         wanted = _wanted(door, Path(checklist), wish)
-        order = _Order(drafts, wanted, places)
         if wish["dry_run"]:
-            return _rehearsed(speech, order)
-        shop = _shop(door, wanted, fresh=wish["fresh"])
-        report = completed(lambda: check_drafts(shop, order.drafts, wanted), speech)
-    told = score(report, key) if key is not None else None
-    for place in places:
-        _write(place, rendered(report, told, place))
-    _show(speech, report, told)
-    for place in places:
-        speech.tell(f"the report is in {place}")
+            return _rehearsed(speech, drafts, wanted)
+        shop = _shop(door, wanted.model, fresh=wish["fresh"])
+        report = completed(lambda: check_drafts(shop, drafts, wanted), speech)
+        for place in places:
+            write_report(_kept_in(door), place, report, key=key)
+        show_report(speech, report, score(report, truths) if truths is not None else None)
+        for place in places:
+            speech.tell(f"the report is in {place}")
+        _refresh(door, report, but=places)
+    return _CODES[report.status]
+
+
+def went_on(door: Door, run_id: RunId) -> int:
+    """Go on with the checks of one draft, and show its report as it now stands."""
+    model = model_still_asked(door.desk.run(run_id), run_id)
+    shop = _shop(door, model, fresh=False)
+    report = Report((completed(lambda: take_up(shop, run_id), door.speech),))
+    show_report(door.speech, report, None)
+    _refresh(door, report)
     return _CODES[report.status]
 
 
@@ -89,11 +99,26 @@ def by_recipe(
     with opened(speech, writes=True, dry_run=dry_run) as door:
         wanted = replace(wanted, model=_usable(door))
         if dry_run:
-            return _rehearsed(speech, _Order(drafts, wanted, ()))
-        shop = _shop(door, wanted, fresh=False)
+            return _rehearsed(speech, drafts, wanted)
+        shop = _shop(door, wanted.model, fresh=False)
         report = completed(lambda: check_drafts(shop, drafts, wanted), speech)
-    _show(speech, report, None)
+        show_report(speech, report, None)
+        _refresh(door, report)
     return _CODES[report.status]
+
+
+def _kept_in(door: Door) -> Path:
+    return door.settings.state / "qa" / "reports"
+
+
+def _refresh(door: Door, report: Report, *, but: tuple[Path, ...] = ()) -> None:
+    """Keep the report files true that show one of these drafts."""
+    runs = {draft.run_id for draft in report.drafts}
+    for one in refresh(door.desk, _kept_in(door), runs, but=but):
+        if one.left:
+            door.speech.warn(f"the report in {one.place} was left as it is: {one.left}")
+        else:
+            door.speech.tell(f"the report in {one.place} was written again")
 
 
 def _wanted(door: Door, checklist: Path, wish: Wish) -> Wanted:
@@ -137,12 +162,12 @@ def _usable(door: Door) -> str | None:
     return name
 
 
-def _shop(door: Door, wanted: Wanted, *, fresh: bool) -> Shop:
+def _shop(door: Door, model: str | None, *, fresh: bool) -> Shop:
     speech, state = door.speech, door.settings.state
     owner = f"{door.settings.owner}-qa"
     ask = None
-    if wanted.model is not None:
-        ask = open_asker(door.desk, door.settings, wanted.model)
+    if model is not None:
+        ask = open_asker(door.desk, door.settings, model)
     return Shop(
         desk=door.desk,
         state=state,
@@ -154,8 +179,8 @@ def _shop(door: Door, wanted: Wanted, *, fresh: bool) -> Shop:
     )
 
 
-def _rehearsed(speech: Speech, order: _Order) -> int:
-    plans = plans_for(order.drafts, order.wanted)
+def _rehearsed(speech: Speech, drafts: tuple[str, ...], wanted: Wanted) -> int:
+    plans = plans_for(drafts, wanted)
     told = [
         {"draft": one.dossier.name, "run_id": one.run_id, "plan": plan_json(one.dossier.plan)}
         for one in plans
@@ -168,53 +193,6 @@ def _rehearsed(speech: Speech, order: _Order) -> int:
     speech.answer({"plans": told}, lines)
     speech.tell("a dry run: nothing was checked")
     return Exit.DONE
-
-
-def _show(speech: Speech, report: Report, told: Score | None) -> None:
-    if speech.as_json:
-        speech.object(whole_json(report, told))
-        return
-    steps = list(dict.fromkeys(step.step.id for step in report.steps))
-    rows = []
-    for draft in report.drafts:
-        by_name = {step.step.id: step for step in draft.steps}
-        cells = [_cell(by_name[name]) if name in by_name else "" for name in steps]
-        rows.append((draft.name, VERDICTS[draft.status], *cells))
-    speech.table(("DRAFT", "STATUS", *(name.upper() for name in steps)), rows)
-    speech.show(*_details(report))
-    speech.show("", counts(report))
-    if told is not None:
-        speech.show("", *score_lines(told))
-    if report.status != "pass":
-        speech.tell("what failed or is in doubt waits for a person: agent-run inbox")
-
-
-def _cell(step: StepReport) -> str:
-    said = {"passed": "ok", "failed": "FAILED", "person": "person"}[step.outcome]
-    return f"{said} {step.result['confidence']:.2f}{' (cached)' if step.cached else ''}"
-
-
-def _details(report: Report) -> Iterator[str]:
-    for draft in report.drafts:
-        for step in draft.steps:
-            if step.outcome == "passed" and not step.over and not step.warnings:
-                continue
-            yield ""
-            yield f"{draft.name}: {step.step.id}: {step.why}"
-            yield from (f"  warning: {warning}" for warning in step.warnings)
-            yield from _remarks(step)
-        yield from (f"{draft.name}: over budget: {over}" for over in draft.over)
-        yield from (f"{draft.name}: proposal: {one}" for one in draft.proposals)
-
-
-def _remarks(step: StepReport) -> Iterator[str]:
-    if step.result["status"] == "blocked" and len(step.remarks) == 1:
-        return  # its one remark is the reason, which is said already
-    for one in step.remarks[:_MOST_REMARKS]:
-        yield f"  {one['line']}:{one['column']} {one['severity']} {one['message']}"
-    more = len(step.remarks) - _MOST_REMARKS
-    if more > 0:
-        yield f"  and {more} more, which the report names"
 
 
 def _place(name: str) -> Path:
@@ -239,14 +217,6 @@ def _existing(kind: str, name: str | None) -> str | None:
     return str(place.resolve())
 
 
-def _write(place: Path, text: str) -> None:
-    try:
-        write_text(place, text)
-    except OSError as error:
-        msg = f"report {str(place)!r} cannot be written: {error.strerror}"
-        raise ContractError(msg) from error
-
-
 def second_act(speech: Speech, desk: Desk, state: Path) -> Json | None:
     """Show the example drafts being checked, as `demo` does; None where they are not here."""
     folder = example_folder()
@@ -257,7 +227,7 @@ def second_act(speech: Speech, desk: Desk, state: Path) -> Json | None:
     if not speech.as_json:
         speech.show("", "$ agent-run qa DRAFT... --checklist checklist.yaml --key key.jsonl")
         rows = [
-            (Path(draft.name).name, VERDICTS[draft.status], *map(_cell, draft.steps))
+            (Path(draft.name).name, VERDICTS[draft.status], *map(cell_of, draft.steps))
             for draft in act.report.drafts
         ]
         steps = [step.step.id.upper() for step in act.report.drafts[0].steps]

@@ -1,6 +1,6 @@
 """The way to the recipes: loaded when asked for, and what they lack here is named."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -17,6 +17,7 @@ from agent_run.ports.executor import Executor
 NAMES: Final = ("code-fix", "documentation-review", "email-qa")
 OURS: Final = "qa."
 """How the names of executors begin that come with a recipe."""
+_SAVES: Final = "qa.save"
 _WORK: Final = "agent_run.cli.work"
 _CATALOGUE: Final = "agent_run.recipes.catalogue"
 
@@ -69,10 +70,29 @@ def is_conversation(run: RunState) -> bool:
     return isinstance(run.plan, dict) and run.plan.get("recipe") == "configure"
 
 
-def went_on(door: Door, run_id: RunId) -> int:
-    """Go on with a conversation."""
-    code: int = _found(f"{_WORK}.configuring:went_on")(door, run_id)
-    return code
+def is_check(run: RunState) -> bool:
+    """Say whether a run is the check of a draft."""
+    plan = run.plan.get("plan") if isinstance(run.plan, dict) else None
+    final = plan.get("final") if isinstance(plan, dict) else None
+    steps = final if isinstance(final, list) else []
+    return any(isinstance(one, dict) and one.get("executor") == _SAVES for one in steps)
+
+
+def continued(run: RunState) -> Callable[[Door, RunId], int] | None:
+    """Return who goes on with a run that a recipe opened; None for any other run."""
+    if is_conversation(run):
+        going: Callable[[Door, RunId], int] = _found(f"{_WORK}.configuring:went_on")
+        return going
+    if is_check(run):
+        checking: Callable[[Door, RunId], int] = _found(f"{_WORK}.qa:went_on")
+        return checking
+    return None
+
+
+def after_decision(run_id: RunId, run: RunState) -> str:
+    """Return what to type after a decision in the run of a recipe; empty for any other run."""
+    ours = is_check(run) or is_conversation(run)
+    return f"agent-run resume {run_id}" if ours else ""
 
 
 def recipe_named(name: str) -> Checks | Plans | None:

@@ -14,6 +14,7 @@ from agent_run.cli.work.ending import Ending, ending_of
 from agent_run.cli.work.exhibits import exhibit
 from agent_run.cli.work.listening import completed
 from agent_run.cli.work.one_key import can_ask, decision_by_key
+from agent_run.cli.work.recipes import after_decision
 from agent_run.cli.work.showing import lines_of
 from agent_run.cli.work.wording import named
 from agent_run.contract.base import RunId, TaskId
@@ -84,17 +85,21 @@ def _written_down(speech: Speech, task: str, decision: str, wish: Wish) -> int:
         before = door.desk.run(run_id).tasks[task_id]
         _decide(door, run_id, before, _command(before, wish, actor))
         ending = ending_of(door.desk, run_id, task_id)
+        following = after_decision(run_id, door.desk.run(run_id))
     now = ending.task
     told: Json = {
         **ending.as_json(),
         "decision": decision,
         "by": actor,
         "dry_run": door.dry_run,
+        "next": [following] if following else [],
     }
     line = f"[review]  task={task_id} {decision} by {actor}"
     speech.answer(told, [line if door.dry_run else f"{line} -> {now.status}"])
     if now.status is Status.ACCEPTED and now.result and not door.dry_run:
         speech.tell(ending.sentence())
+    if following and not door.dry_run:
+        speech.tell(f"next, for what follows from it: {following}")
     return Exit.DONE
 
 

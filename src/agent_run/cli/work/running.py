@@ -15,9 +15,8 @@ from agent_run.cli.work.recipes import (
     Checks,
     built_in_executors,
     by_recipe,
-    is_conversation,
+    continued,
     recipe_named,
-    went_on,
 )
 from agent_run.contract.base import RunId
 from agent_run.contract.manifest import Manifest
@@ -81,8 +80,9 @@ def run(
 def resume(speech: Speech, *, run_id: RunId, **wish: Unpack[Wish]) -> int:
     """Go on with a run."""
     with opened(speech, writes=True) as door:
-        if is_conversation(door.desk.run(run_id)):
-            return went_on(door, run_id)
+        going_on = continued(door.desk.run(run_id))
+        if going_on is not None:
+            return going_on(door, run_id)
         settings = fenced(door.settings, wish["fence"])
         plan = planned(door.desk.run(run_id), run_id)
         crew = _crew(door, settings, (*plan.steps, *plan.final), wish)

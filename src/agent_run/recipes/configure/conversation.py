@@ -17,7 +17,6 @@ from pydantic import JsonValue
 from agent_run.contract.base import RunId
 from agent_run.contract.manifest import Manifest
 from agent_run.contract.notes import Notes
-from agent_run.contract.plan import Plan
 from agent_run.desk import Desk
 from agent_run.engine.loop import drive
 from agent_run.engine.runs import crew_of
@@ -32,6 +31,7 @@ from agent_run.recipes.configure.clarity import ENOUGH, Clarity, Pivot, pivot
 from agent_run.recipes.configure.planner import PLANNER, ContextLog, dispatchable
 from agent_run.recipes.configure.registry import Registry
 from agent_run.recipes.places import file_less_site
+from agent_run.recipes.rounds import in_round
 from agent_run.topology.plan_execute import plan_execute
 from agent_run.topology.shape import Topology
 
@@ -91,7 +91,7 @@ def configuring(team: Team) -> Topology:
             plan = only.model_copy(update={"steps": (planner.manifest,)})
         else:
             return ()
-        return plan_execute(_in_round(plan, run))(run)
+        return plan_execute(in_round(plan, run))(run)
 
     return next_commands
 
@@ -237,33 +237,6 @@ def _turn(number: int, text: str) -> Manifest:
         input=Heard(turn=number, text=text).model_dump(mode="json"),
         output_schema=Notes.model_json_schema(),
     )
-
-
-def _in_round(plan: Plan, run: RunState) -> Plan:
-    """Return the plan with its final region under new names, if there is news for it.
-
-    What a person answered after the end was reached is saved and summed up as well.
-    """
-    names = [step.task_id for step in plan.steps if step.task_id in run.tasks]
-    number = 1
-    while _closed(plan, run, names, number):
-        number += 1
-    if number == 1:
-        return plan
-    final = tuple(
-        step.model_copy(update={"task_id": f"{step.task_id}.{number}"}) for step in plan.final
-    )
-    return plan.model_copy(update={"final": final})
-
-
-def _closed(plan: Plan, run: RunState, names: Sequence[str], number: int) -> bool:
-    """Say whether the final region ran for the `number`-th time and something came after."""
-    suffix = "" if number == 1 else f".{number}"
-    ended = [run.tasks.get(f"{step.task_id}{suffix}") for step in plan.final]
-    if not ended or any(task is None or task.status not in SETTLED for task in ended):
-        return False
-    began = min(task.posted for task in ended if task is not None)
-    return any(run.tasks[name].changed > began for name in names)
 
 
 def _phase(run: RunState) -> Phase:

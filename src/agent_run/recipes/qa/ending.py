@@ -18,7 +18,7 @@ from agent_run.executors.function import executor
 from agent_run.executors.planner.reviewer import review_of
 from agent_run.ports.executor import Executor
 from agent_run.recipes.asking import Asker
-from agent_run.recipes.places import sentence_of, write_json
+from agent_run.recipes.places import write_json
 from agent_run.recipes.qa.planning import REFLECT, SAVE, SUMMARIZE
 from agent_run.recipes.qa.reporting import DraftReport, StepReport, draft_json, draft_report
 
@@ -45,7 +45,7 @@ def final_region(desk: Desk, folder: Path, ask: Asker | None = None) -> tuple[Ex
 
     @executor(SUMMARIZE)
     def summarize(brief: Brief) -> Record:
-        said = summary_of(draft_report(desk, brief.run_id))
+        said = draft_report(desk, brief.run_id).summary
         return Record(status="done", output=said, notes=said)
 
     return reflect, save, summarize
@@ -60,24 +60,6 @@ async def _second_thoughts(draft: DraftReport, brief: Brief, ask: Asker) -> list
     except (ModelError, ContractError, Unfit) as error:
         return [f"the model proposed nothing: {error}"]
     return [f"{one.importance}: {one.where}: {one.what}" for one in review.improvements]
-
-
-def summary_of(draft: DraftReport) -> str:
-    """Return in a sentence or two what a person should know first."""
-    named = {
-        "failed": [one.step.id for one in draft.steps if one.outcome == "failed"],
-        "person": [one.step.id for one in draft.steps if one.outcome == "person"],
-    }
-    said = [f"{draft.name}: {len(draft.steps)} checks"]
-    if named["failed"]:
-        said.append(f"{sentence_of(named['failed'])} failed")
-    if named["person"]:
-        said.append(f"{sentence_of(named['person'])} must be decided by a person")
-    if len(said) == 1:
-        said.append("all passed")
-    if draft.over:
-        said.append(f"over budget: {'; '.join(draft.over)}")
-    return "; ".join(said)
 
 
 def proposals_for(draft: DraftReport) -> Iterator[str]:
@@ -95,7 +77,7 @@ def _about(step: StepReport) -> Iterator[str]:
     fixes = [one for one in step.remarks if one.get("suggestion")]
     if fixes:
         yield f"{step.step.id} has {len(fixes)} suggestions that can be taken over as they are"
-    if step.outcome == "failed" and not step.remarks:
+    if step.outcome == "failed" and not step.remarks and step.decision is None:
         yield f"{step.step.id} failed without a remark: say where, or nobody can mend it"
     if step.outcome == "person" and not step.step.checks:
         yield f"{step.step.id} is done by hand each time: give it a checker or a model"

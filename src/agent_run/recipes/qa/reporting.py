@@ -4,7 +4,7 @@ A draft fails when a check failed and is sure of it; it needs a person when some
 decided; it passes otherwise. What a person decided wins over what the checks said.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
@@ -13,9 +13,11 @@ from pydantic import JsonValue
 from agent_run.contract.base import RunId
 from agent_run.contract.record import Record
 from agent_run.desk import Desk
-from agent_run.ledger.state import RunState, Status, TaskState
+from agent_run.ledger.state import FOR_A_PERSON, RunState, Status, TaskState
+from agent_run.recipes.places import sentence_of
 from agent_run.recipes.qa.checklist import QaPlan, Step
-from agent_run.recipes.qa.planning import REFLECT, SUMMARIZE, Dossier, dossier_of
+from agent_run.recipes.qa.deciding import Decision, decisions_of
+from agent_run.recipes.qa.planning import REFLECT, Dossier, dossier_of
 
 Outcome: TypeAlias = Literal["passed", "failed", "person"]
 Verdict: TypeAlias = Literal["pass", "fail", "person"]
@@ -34,6 +36,11 @@ class StepReport:
     decided_by: str
     """`checks`, or the name of a person; empty while it is not decided."""
     why: str
+    """What the person said who decided, else what the checks say."""
+    decision: Decision | None
+    """What a person decided. `None` where no person did."""
+    waits: bool
+    """Whether it stands in the inbox: what failed does, until a person has decided."""
     cached: bool
     attempts: int
     over: tuple[str, ...]
@@ -42,6 +49,12 @@ class StepReport:
     remarks: tuple[dict[str, Any], ...]
     result: dict[str, JsonValue]
     """The execution result: status, confidence, notes, evidence, and what it took."""
+
+    @property
+    def overruled(self) -> str:
+        """What the checks said where a person had the last word; empty elsewhere."""
+        said = self.result["notes"] if self.decision else ""
+        return f"The checks said: {said}" if said else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +68,6 @@ class DraftReport:
     steps: tuple[StepReport, ...]
     proposals: tuple[str, ...] = ()
     """What the reflection on the results proposes."""
-    summary: str = ""
 
     @property
     def status(self) -> Verdict:
@@ -63,6 +75,30 @@ class DraftReport:
         if "failed" in outcomes:
             return "fail"
         return "person" if "person" in outcomes else "pass"
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """The steps that wait for a person."""
+        return tuple(step.step.id for step in self.steps if step.waits)
+
+    @property
+    def summary(self) -> str:
+        """In a sentence or two what a person should know first."""
+        failed = [one.step.id for one in self.steps if one.outcome == "failed"]
+        person = [one.step.id for one in self.steps if one.outcome == "person"]
+        said = [f"{self.name}: {len(self.steps)} checks"]
+        if failed:
+            said.append(f"{sentence_of(failed)} failed")
+        if person:
+            said.append(f"{sentence_of(person)} must be decided by a person")
+        if len(said) == 1:
+            said.append("all passed")
+        people = sorted({one.decision.by for one in self.steps if one.decision})
+        if people:
+            said.append(f"{sentence_of(people)} decided in part")
+        if self.over:
+            said.append(f"over budget: {'; '.join(self.over)}")
+        return "; ".join(said)
 
     @property
     def over(self) -> tuple[str, ...]:
@@ -104,9 +140,8 @@ def draft_report(
         run_id=run_id,
         trace_id=desk.trace_id(run_id),
         plan=dossier.plan,
-        steps=tuple(_steps(run, dossier, reused)),
+        steps=tuple(_steps(run, dossier, decisions_of(desk.pages(run_id)), reused)),
         proposals=_proposals(run),
-        summary=_text(run, SUMMARIZE),
     )
 
 
@@ -153,7 +188,12 @@ def plan_json(plan: QaPlan) -> dict[str, JsonValue]:
     return {"plan_id": plan.plan_id, "steps": steps, "overall_budget": overall}
 
 
-def _steps(run: RunState, dossier: Dossier, reused: frozenset[str]) -> Iterable[StepReport]:
+def _steps(
+    run: RunState,
+    dossier: Dossier,
+    decisions: Mapping[str, Decision],
+    reused: frozenset[str],
+) -> Iterable[StepReport]:
     for step in dossier.plan.steps:
         task = run.tasks.get(step.id)
         if task is None:
@@ -161,13 +201,16 @@ def _steps(run: RunState, dossier: Dossier, reused: frozenset[str]) -> Iterable[
             continue
         record = task.record
         output = record.output if record and isinstance(record.output, dict) else {}
-        outcome, decided_by = _decision(step, task)
+        decision = _standing(task, decisions.get(step.id))
+        outcome, decided_by = _outcome(step, task, decision)
         remarks: Any = output.get("remarks", [])
         yield StepReport(
             step=step,
             outcome=outcome,
             decided_by=decided_by,
-            why=_why(task, outcome),
+            why=decision.sentence() if decision else _why(task, outcome),
+            decision=decision,
+            waits=task.status in FOR_A_PERSON and decision is None,
             cached=bool(output.get("cached")) or step.id in reused,
             attempts=task.attempt,
             over=_over(task, output.get("over", [])),
@@ -177,23 +220,23 @@ def _steps(run: RunState, dossier: Dossier, reused: frozenset[str]) -> Iterable[
         )
 
 
-def _decision(step: Step, task: TaskState) -> tuple[Outcome, str]:
-    person = _person(task)
+def _standing(task: TaskState, decision: Decision | None) -> Decision | None:
+    """Return the decision if it still counts: work that was accepted without it does not."""
+    if decision is None or decision.approved == (task.status is Status.ACCEPTED):
+        return decision
+    return None
+
+
+def _outcome(step: Step, task: TaskState, decision: Decision | None) -> tuple[Outcome, str]:
+    if decision is not None:
+        return ("passed" if decision.approved else "failed"), decision.by
     if task.status is Status.ACCEPTED:
-        return "passed", person or "checks"
-    if task.status is Status.FAILED and task.reason == "review_rejected":
-        return "failed", person or "a person"
+        return "passed", "checks"
     record = task.record
     if task.status is Status.ESCALATED and record is not None and record.status == "failed":
         sure = not record.observed_only and (record.confidence or 0) >= step.min_confidence
         return ("failed", "checks") if sure else ("person", "")
     return "person", ""
-
-
-def _person(task: TaskState) -> str:
-    findings = task.verdict.findings if task.verdict else ()
-    said = next((one.evidence for one in findings if one.gate == "review"), "")
-    return said.removeprefix("approved by ").partition(" in spite of")[0]
 
 
 def _why(task: TaskState, outcome: Outcome) -> str:
@@ -255,6 +298,8 @@ def _not_begun(step: Step) -> StepReport:
         outcome="person",
         decided_by="",
         why=why,
+        decision=None,
+        waits=False,
         cached=False,
         attempts=0,
         over=(),
@@ -271,6 +316,8 @@ def _step_json(step: StepReport) -> dict[str, JsonValue]:
         "outcome": step.outcome,
         "decided_by": step.decided_by,
         "why": step.why,
+        "decision": step.decision.as_json() if step.decision else None,
+        "waits": step.waits,
         "cached": step.cached,
         "budget": {
             "attempts": {"planned": planned.max_attempts, "used": step.attempts},
@@ -290,9 +337,3 @@ def _proposals(run: RunState) -> tuple[str, ...]:
     output = task.record.output if task and task.record else None
     said = output.get("proposals") if isinstance(output, dict) else None
     return tuple(map(str, said)) if isinstance(said, list) else ()
-
-
-def _text(run: RunState, name: str) -> str:
-    task = run.tasks.get(name)
-    output = task.record.output if task and task.record else None
-    return output if isinstance(output, str) else ""

@@ -11,20 +11,23 @@ from anyio import to_thread
 
 from agent_run.contract.base import RunId
 from agent_run.desk import Desk
-from agent_run.engine.loop import Crew
-from agent_run.engine.runs import crew_of, resume, run_plan
+from agent_run.engine.loop import Crew, drive
+from agent_run.engine.runs import crew_of, planned, run_plan
 from agent_run.engine.site import Site
 from agent_run.engine.telling import Listener, to_nobody
-from agent_run.errors import UnknownRun
+from agent_run.errors import TransitionError, UnknownRun
 from agent_run.ledger.commands import CancelRun
-from agent_run.ledger.state import FOR_A_PERSON, SETTLED, RunState
+from agent_run.ledger.events import RunCancelled
+from agent_run.ledger.state import FOR_A_PERSON, SETTLED, RunState, TaskState
 from agent_run.ports.executor import Executor
 from agent_run.ports.gate import Cache
 from agent_run.recipes.asking import Asker
 from agent_run.recipes.places import file_less_site
 from agent_run.recipes.qa.ending import final_region
+from agent_run.recipes.qa.following import checking, is_rejected
 from agent_run.recipes.qa.planning import (
     RECIPE,
+    REFLECT,
     Dossier,
     Planned,
     Wanted,
@@ -33,7 +36,7 @@ from agent_run.recipes.qa.planning import (
     plan_for,
 )
 from agent_run.recipes.qa.reporting import DraftReport, Report, draft_report
-from agent_run.recipes.qa.steps import CheckStep, rejection
+from agent_run.recipes.qa.steps import Assignment, CheckStep
 from agent_run.wiring.opening import wall_clock
 
 _TTL: Final = timedelta(seconds=20)
@@ -108,6 +111,36 @@ async def check_drafts(shop: Shop, drafts: Sequence[str], wanted: Wanted) -> Rep
     return Report(tuple(reports[number] for number in range(len(plans))))
 
 
+async def take_up(shop: Shop, run_id: RunId) -> DraftReport:
+    """Go on with the checks of one draft, and return its report as it then stands.
+
+    What was decided since the report was saved is saved and summed up; nothing that was
+    checked is checked again.
+
+    Raises:
+        ContractError: The run is not a check of a draft.
+        TransitionError: The run was cancelled.
+    """
+    run = await to_thread.run_sync(shop.desk.run, run_id)
+    dossier_of(run, run_id)
+    if run.cancelled:
+        reason = await to_thread.run_sync(_why_cancelled, shop.desk, run_id)
+        msg = f"run {run_id!r} was cancelled: {reason}"
+        raise TransitionError(msg)
+    await _go_on(run_id, run, shop.site(), shop.crew())
+    return await to_thread.run_sync(draft_report, shop.desk, run_id)
+
+
+def model_still_asked(run: RunState, run_id: RunId) -> str | None:
+    """Return the model that the rest of a run asks; `None` where it asks none."""
+    plan = planned(run, run_id)
+    asking = (*plan.steps, *(step for step in plan.final if step.task_id == REFLECT))
+    if all(step.task_id in run.tasks and _rests(run.tasks[step.task_id]) for step in asking):
+        return None
+    models = (Assignment.model_validate(step.input).model for step in plan.steps)
+    return next(filter(None, models), None)
+
+
 async def _checked(shop: Shop, plan: Planned, site: Site, crew: Crew) -> DraftReport:
     name, before = await to_thread.run_sync(_place_for, shop, plan)
     done: frozenset[str] = frozenset()
@@ -116,11 +149,23 @@ async def _checked(shop: Shop, plan: Planned, site: Site, crew: Crew) -> DraftRe
         named = again(plan, int(name.rpartition(".")[2])) if name != plan.run_id else plan
         await run_plan(site, named.plan, crew, run_id=name)
     else:
-        done = frozenset(
-            task for task, state in before.tasks.items() if state.status in _AT_REST
-        )
-        await resume(site, name, crew)
+        done = frozenset(task for task, state in before.tasks.items() if _rests(state))
+        await _go_on(name, before, site, crew)
     return await to_thread.run_sync(lambda: draft_report(shop.desk, name, reused=done))
+
+
+async def _go_on(run_id: RunId, run: RunState, site: Site, crew: Crew) -> None:
+    await drive(site, run_id, checking(planned(run, run_id)), crew)
+
+
+def _rests(task: TaskState) -> bool:
+    """Say whether nothing is left to be checked in this step."""
+    return task.status in _AT_REST or is_rejected(task)
+
+
+def _why_cancelled(desk: Desk, run_id: RunId) -> str:
+    events = (page.event() for page in reversed(desk.pages(run_id)))
+    return next((one.reason for one in events if isinstance(one, RunCancelled)), "")
 
 
 def _place_for(shop: Shop, plan: Planned) -> tuple[RunId, RunState | None]:
@@ -163,9 +208,7 @@ def _can_go_on(run: RunState, run_id: RunId, *, site_time: datetime) -> bool:
     """Say whether the run is done as far as it goes, or has time left to get there."""
     if run.cancelled:
         return False
-    if run.tasks and all(
-        task.status in _AT_REST or rejection(task.returned) for task in run.tasks.values()
-    ):
+    if run.tasks and all(map(_rests, run.tasks.values())):
         return True
     seconds = dossier_of(run, run_id).plan.overall_budget.time_budget_sec
     opened = run.opened_at or site_time
