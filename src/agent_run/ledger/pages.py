@@ -6,7 +6,7 @@ A changed, missing, added or reordered page breaks the chain at a place that can
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from agent_run.contract.base import RunId
 from agent_run.ledger.events import KINDS, AnyEvent
@@ -15,9 +15,12 @@ FIRST: Final = "0" * 64
 """What stands for the digest before the first page."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """One page of a run's book, exactly as written."""
+class Page(NamedTuple):
+    """One page of a run's book, exactly as written.
+
+    A tuple, because stores make pages by the ten thousand and a frozen dataclass takes three
+    times as long to make.
+    """
 
     run_id: RunId
     seq: int
