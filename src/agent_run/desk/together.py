@@ -1,12 +1,12 @@
 """The desk for many coroutines: what they wish at one moment is committed together.
 
-Whoever comes first leads: it takes all that waits to the desk in one trip to a thread, and
-then lets the next one lead. Nobody polls, and nobody waits longer than one commit.
+The first wish of a round leads it: it waits until the round before is committed, and then
+takes all wishes of its own to the desk in one trip to a thread. Nobody polls, and nobody
+waits longer than two commits.
 """
 
-from collections import deque
-
 import anyio
+from anyio.lowlevel import checkpoint
 
 from agent_run.contract.base import RunId
 from agent_run.desk.batch import Ask
@@ -15,14 +15,14 @@ from agent_run.ledger.commands import Command
 from agent_run.ledger.state import RunState
 
 
-class _Turn:
-    """One coroutine's wish, and the moment it may go on."""
+class _Round:
+    """Wishes that are committed together, and the moment they are."""
 
-    __slots__ = ("ask", "go_on")
+    __slots__ = ("asks", "committed")
 
-    def __init__(self, ask: Ask) -> None:
-        self.ask = ask
-        self.go_on = anyio.Event()
+    def __init__(self) -> None:
+        self.asks: list[Ask] = []
+        self.committed = anyio.Event()
 
 
 class Together:
@@ -30,31 +30,30 @@ class Together:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._waiting: deque[_Turn] = deque()
-        self._led = False
+        self._gathering = _Round()
+        self._under_way: _Round | None = None
 
     async def handle(self, run_id: RunId, *commands: Command) -> RunState:
         """Grant all `commands` on the newest state, or raise and write nothing."""
-        turn = _Turn(Ask(run_id, commands))
-        self._waiting.append(turn)
+        ask, own = Ask(run_id, commands), self._gathering
+        own.asks.append(ask)
         # What was begun is finished: a wish half granted is no wish.
         with anyio.CancelScope(shield=True):
-            if self._led:
-                await turn.go_on.wait()
-            if not turn.ask.answered:
-                await self._lead()
-        return turn.ask.answer()
-
-    async def _lead(self) -> None:
-        self._led = True
-        batch = list(self._waiting)
-        self._waiting.clear()
-        try:
-            await anyio.to_thread.run_sync(self._desk.settle, [turn.ask for turn in batch])
-        finally:
-            for turn in batch:
-                turn.go_on.set()
-            if self._waiting:
-                self._waiting[0].go_on.set()  # the next one leads
+            if own.asks[0] is ask:
+                await self._lead(own)
             else:
-                self._led = False
+                await own.committed.wait()
+        return ask.answer()
+
+    async def _lead(self, own: _Round) -> None:
+        if self._under_way is not None:
+            await self._under_way.committed.wait()
+        # Those who were answered a moment ago mostly wish for something at once. Without a
+        # chance to do so, every other commit would hold one wish only.
+        await checkpoint()
+        self._gathering, self._under_way = _Round(), own
+        try:
+            await anyio.to_thread.run_sync(self._desk.settle, own.asks)
+        finally:
+            self._under_way = None
+            own.committed.set()
