@@ -148,6 +148,55 @@ def test_reports_are_scored_blind_and_by_a_function(ask: Ask, dataset: Path) -> 
     assert told["agreement"][0]["both"] == 1
 
 
+def _scored_reports(ask: Ask, folder: Path, score: int) -> str:
+    """Evaluate, and write a rubric and a model that gives everything one score."""
+    (folder / "rubric.yaml").write_text(
+        "rubric_id: clarity\ncriteria:\n- {name: clear, question: Is it clear?}\n"
+    )
+    turn = {"output": {"clear": {"reason": "it says so", "score": score}}}
+    (folder / "rater.json").write_text(json.dumps([turn]))
+    ask("eval", "run", "d.jsonl", "--plan", "plan.yaml", "--out", "one")
+    return "scripted:rater.json"
+
+
+def test_a_model_scores_reports_and_is_not_paid_twice(ask: Ask, dataset: Path) -> None:
+    model = _scored_reports(ask, dataset, 4)
+    rate = ("eval", "rubric", "ask", "one", "--rubric", "rubric.yaml", "--model", model)
+
+    first = ask(*rate, "--out", "model.jsonl", "--json")
+    calls = (dataset / "model.jsonl.calls").read_text()
+    again = ask(*rate, "--out", "model.jsonl", "--json")
+
+    (line,) = (dataset / "model.jsonl").read_text().splitlines()
+    assert (first.code, again.code) == (0, 0)
+    assert json.loads(line)["scores"] == {"clear": 4}
+    assert json.loads(line)["note"] == "clear: it says so"
+    assert (dataset / "model.jsonl.calls").read_text() == calls
+
+
+@pytest.mark.parametrize(
+    ("score", "flags", "code", "said"),
+    [
+        (9, (), 1, "gave no usable answer in 3 tries"),
+        (4, ("--max-tokens", "5"), 6, "the budget does not allow it"),
+        (4, ("--scorer", "tests.support.graders:by_length"), 2, "only one"),
+    ],
+)
+def test_a_model_that_cannot_score_is_one_sentence(
+    ask: Ask, dataset: Path, score: int, flags: tuple[str, ...], code: int, said: str
+) -> None:
+    model = _scored_reports(ask, dataset, score)
+
+    answer = ask(
+        *("eval", "rubric", "ask", "one", "--rubric", "rubric.yaml", "--quiet"),
+        *("--model", model, "--out", "model.jsonl", *flags),
+    )
+
+    assert answer.code == code
+    assert said in answer.err.splitlines()[-1]
+    assert not (dataset / "model.jsonl").exists()
+
+
 def test_recorded_work_becomes_a_dataset_for_the_next_version(ask: Ask, dataset: Path) -> None:
     step = {
         "task_id": "tone",

@@ -12,7 +12,8 @@ from agent_run.contract.budget import Budget, Spend
 from agent_run.desk import Desk
 from agent_run.engine.purse import DeskPurse
 from agent_run.evals.answers import Compared, compare
-from agent_run.evals.asking_again import Again, Interview, ask_again, by_field, reask_scores
+from agent_run.evals.asking_again import Again, ask_again, by_field, reask_scores
+from agent_run.evals.interview import Interview
 from agent_run.evals.recorded import Recorded, recorded_calls
 from agent_run.models import BytesMeter, MemoryPurse, Price, ScriptedModel, Terms, Turn, paid
 from agent_run.models.scripted import Script, ScriptedCall

@@ -6,6 +6,14 @@ from agent_run.cli.declaring import common_options, works_in
 from agent_run.cli.values import NAME, TEXT
 
 _FILE = click.Path(dir_okay=False)
+_MAX_TOKENS = click.option(
+    "--max-tokens", type=click.IntRange(min=1), help="Most tokens that all questions may take."
+)
+_MAX_COST = click.option(
+    "--max-cost-usd",
+    type=click.FloatRange(0, min_open=True),
+    help="Most dollars that all questions may cost.",
+)
 
 
 @works_in("agent_run.cli.work.measuring:metrics")
@@ -46,8 +54,8 @@ def trace() -> None:
 )
 @click.option("--model", type=TEXT, metavar="NAME", help="Ask this model the same questions.")
 @click.option("--keep", type=_FILE, metavar="FILE", help="Keep its answers in FILE.")
-@click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens all may take.")
-@click.option("--max-cost-usd", type=click.FloatRange(0, min_open=True), help="Most dollars.")
+@_MAX_TOKENS
+@_MAX_COST
 @click.option("--at-once", type=click.IntRange(1, 256), default=4, show_default=True)
 @click.option("--min", "least", multiple=True, metavar="SCORE=N", help="Fail below N.")
 @click.option("--max", "most", multiple=True, metavar="SCORE=N", help="Fail above N.")
@@ -140,10 +148,17 @@ def take_in() -> None:
 @works_in("agent_run.cli.work.rating:ask")
 @click.argument("results", type=click.Path(file_okay=False))
 @click.option("--rubric", type=_FILE, required=True)
-@click.option("--scorer", type=TEXT, required=True, metavar="package.module:name")
+@click.option("--model", type=TEXT, metavar="NAME", help="The model that scores.")
+@click.option("--scorer", type=TEXT, metavar="package.module:name", help="Or a function.")
 @click.option("--out", type=_FILE, required=True, help="Where the scores are written.")
+@_MAX_TOKENS
+@_MAX_COST
 def ask() -> None:
-    """Let a function, for example one that asks a model, score each report."""
+    """Let a model, or a function of yours, score each report.
+
+    A model sees the rubric and one report at a time, and nothing else. Its answers are kept
+    beside the scores, so that no report is paid for twice.
+    """
 
 
 @works_in("agent_run.cli.work.rating:summary")
@@ -176,7 +191,7 @@ rubric = click.Group(
     "rubric",
     commands={"hand-out": hand_out, "take-in": take_in, "ask": ask, "summary": summary},
     params=common_options(),
-    help="Score how clear reports are: by a person, blind, or by a function.",
+    help="Score how clear reports are: by a person, blind, by a model, or by a function.",
 )
 canary = click.Group(
     "canary",

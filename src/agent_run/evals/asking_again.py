@@ -13,13 +13,11 @@ import anyio
 
 from agent_run.errors import ModelError, OverBudget
 from agent_run.evals.answers import Compared, compare
+from agent_run.evals.interview import Interview
 from agent_run.evals.recorded import RecordedCall
 from agent_run.evals.scoring import Score, wilson_score
 from agent_run.ledger.metrics.statistics import Proportion, mean, share_of
-from agent_run.models.paying import Terms, paid
-from agent_run.models.purse import MemoryPurse
-from agent_run.ports.meter import Meter
-from agent_run.ports.model import Model, ModelAnswer, ModelRequest, Purse, Reply
+from agent_run.ports.model import Model, ModelAnswer, ModelRequest, Reply
 
 Progress: TypeAlias = Callable[[int, int, "Again"], None]
 """Told how many are done, of how many, and which was the last."""
@@ -56,20 +54,6 @@ class Again:
         if self.call.unusable:
             return "usable now"
         return "differs" if self.differing else "same"
-
-
-@dataclass(frozen=True, slots=True)
-class Interview:
-    """Who is asked, who pays, and how many questions are open at a time."""
-
-    model: Model
-    purse: MemoryPurse
-    """Remembers the answers: what is in it is not asked again."""
-    meter: Meter
-    terms: Terms
-    guard: Callable[[Purse], Purse] = lambda purse: purse
-    """Puts further limits around the purse, such as the budget of the day."""
-    at_once: int = 4
 
 
 async def ask_again(
@@ -146,8 +130,7 @@ def by_field(again: Iterable[Again]) -> dict[str, Proportion]:
 
 
 async def _again(interview: Interview, call: RecordedCall) -> Again:
-    purse = interview.guard(interview.purse.of(call.task_id))
-    model = paid(interview.model, purse, interview.meter, interview.terms)
+    model = interview.paying(call.task_id)
     request = _for(interview.model, call)
     started = monotonic()
     try:

@@ -11,17 +11,22 @@ import io
 from collections import Counter
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, Self
 
 import anyio
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, model_validator
 
 from agent_run.contract.base import Contract, Line, Name, Whole
 from agent_run.contract.faults import Fault, refusal
 from agent_run.evals.results import CaseResult
 from agent_run.ledger.metrics.statistics import kappa, mean
 
-_ID, _REPORT, _NOTE = "row", "report", "note"
+NOTE: Final = "note"
+"""Beside the scores: what a rater had to say about them."""
+
+_ID, _REPORT = "row", "report"
+_LONGEST_NOTE: Final = 10_000
+_MOST_STEPS: Final = 100
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -32,6 +37,17 @@ class Criterion(Contract):
     question: Line
     lowest: Whole = 1
     highest: Whole = 5
+
+    @model_validator(mode="after")
+    def _scale(self) -> Self:
+        if not 0 < self.highest - self.lowest <= _MOST_STEPS:
+            scale = f"the scale is {self.lowest} to {self.highest}"
+            msg = f"{scale}, expected 1 to {_MOST_STEPS} steps"
+            raise ValueError(msg)
+        if self.name == NOTE:
+            msg = f"{NOTE!r} is the name of the remark beside the scores"
+            raise ValueError(msg)
+        return self
 
 
 class Rubric(Contract):
@@ -47,14 +63,14 @@ class Rating(Contract):
     case_id: Name
     rater: str = Field(max_length=200)
     scores: dict[Name, Whole]
-    note: str = Field(default="", max_length=10_000)
+    note: str = Field(default="", max_length=_LONGEST_NOTE)
 
 
 class Scorer(Protocol):
     """Scores one report; for example by asking a model."""
 
     def __call__(self, rubric: Rubric, report: str) -> Awaitable[Mapping[str, JsonValue]]:
-        """Return a whole number for each criterion, by its name."""
+        """Return a whole number for each criterion, by its name, and perhaps a `note`."""
         ...
 
 
@@ -91,7 +107,7 @@ def hand_out(results: Sequence[CaseResult], rubric: Rubric, *, seed: str) -> She
     }
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([_ID, _REPORT, *(_heading(one) for one in rubric.criteria), _NOTE])
+    writer.writerow([_ID, _REPORT, *(_heading(one) for one in rubric.criteria), NOTE])
     for row in sorted(named):
         blanks = [""] * (len(rubric.criteria) + 1)
         writer.writerow([row, _harmless(named[row].report), *blanks])
@@ -118,11 +134,11 @@ def take_in(
         filled = {one: (row[heading] or "").strip() for heading, one in headings.items()}
         if not any(filled.values()):
             continue
-        found = list(_row_faults(row[_ID] or "", filled, key))
+        note = row.get(NOTE) or ""
+        found = [*_row_faults(row[_ID] or "", filled, key), *_note_faults(note)]
         faults += [Fault(source, reader.line_num, None, name, told) for name, told in found]
         if not found:
             scores = {one.name: int(answer) for one, answer in filled.items()}
-            note = (row.get(_NOTE) or "")[:10_000]
             ratings.append(Rating(case_id=key[row[_ID]], rater=rater, scores=scores, note=note))
     if faults:
         raise refusal(faults)
@@ -197,6 +213,11 @@ def _row_faults(
             yield criterion.name, problem
 
 
+def _note_faults(note: str) -> Iterator[tuple[str, str]]:
+    if len(note) > _LONGEST_NOTE:
+        yield NOTE, f"is {len(note)} characters long, expected at most {_LONGEST_NOTE}"
+
+
 def _checked(
     result: CaseResult, rubric: Rubric, given: Mapping[str, JsonValue], rater: str
 ) -> Rating:
@@ -209,9 +230,11 @@ def _checked(
             faults.append(Fault(rater, None, None, criterion.name, problem))
         elif isinstance(answer, int | str):
             scores[criterion.name] = int(answer)
+    note = str(given.get(NOTE) or "")
+    faults += [Fault(rater, None, None, name, told) for name, told in _note_faults(note)]
     if faults:
         raise refusal(faults)
-    return Rating(case_id=result.case.case_id, rater=rater, scores=scores)
+    return Rating(case_id=result.case.case_id, rater=rater, scores=scores, note=note)
 
 
 def _off_scale(criterion: Criterion, answer: JsonValue) -> str:

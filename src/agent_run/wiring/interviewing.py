@@ -1,4 +1,4 @@
-"""Another model for recorded questions, with a purse of its own and a file for its answers."""
+"""A model for an evaluation, with a purse of its own and a file for its answers."""
 
 import fcntl
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from pathlib import Path
 from agent_run.contract.budget import Budget
 from agent_run.desk import Desk
 from agent_run.errors import ContractError
-from agent_run.evals.asking_again import Interview
+from agent_run.evals.interview import Interview
 from agent_run.models import DayBudget, DayPurse, MemoryPurse, Terms
 from agent_run.ports.model import Purse
 from agent_run.wiring.models import named_model, spent_today, usual_meter
@@ -24,6 +24,13 @@ class Wanted:
     budget: Budget
     keep: Path
     at_once: int
+
+
+def limited_to(max_tokens: int | None, max_cost_usd: float | None) -> Budget:
+    """Return a budget for all questions together. `None` means no limit."""
+    # A float that was typed means its digits, not the nearest binary fraction.
+    cost = None if max_cost_usd is None else str(max_cost_usd)
+    return Budget.model_validate({"max_tokens": max_tokens, "max_cost_usd": cost})
 
 
 @contextmanager

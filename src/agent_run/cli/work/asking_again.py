@@ -12,14 +12,13 @@ from agent_run.cli.work.door import opened
 from agent_run.cli.work.listening import completed
 from agent_run.cli.work.scores import SCORE_HEAD, bar, score_cells, score_json
 from agent_run.contract.base import RunId
-from agent_run.contract.budget import Budget
 from agent_run.errors import UnknownRun
 from agent_run.evals.asking_again import Again, ask_again, by_field, reask_scores
 from agent_run.evals.limits import missed, read_limits, refuse_unknown
 from agent_run.evals.recorded import Recorded, recorded_calls
 from agent_run.ledger.pages import Page
 from agent_run.ledger.views import counted
-from agent_run.wiring.interviewing import Wanted, interview
+from agent_run.wiring.interviewing import Wanted, interview, limited_to
 
 _LONGEST: Final = 60
 _WIDEST: Final = 80
@@ -45,7 +44,7 @@ def put_to(speech: Speech, run_id: RunId, model: str, **wish: Unpack[Wish]) -> i
         recorded = _recorded(door.desk.pages(run_id), run_id)
         wanted = Wanted(
             model=model,
-            budget=_budget(wish["max_tokens"], wish["max_cost_usd"]),
+            budget=limited_to(wish["max_tokens"], wish["max_cost_usd"]),
             keep=_keep(wish["keep"], door.settings.state, run_id, model),
             at_once=wish["at_once"],
         )
@@ -66,12 +65,6 @@ def _recorded(pages: Sequence[Page], run_id: RunId) -> Recorded:
         msg = f"no run {run_id!r} in this ledger"
         raise UnknownRun(msg)
     return recorded_calls(pages)
-
-
-def _budget(max_tokens: int | None, max_cost_usd: float | None) -> Budget:
-    # A float that was typed means its digits, not the nearest binary fraction.
-    cost = None if max_cost_usd is None else str(max_cost_usd)
-    return Budget.model_validate({"max_tokens": max_tokens, "max_cost_usd": cost})
 
 
 def _keep(wanted: str | None, state: Path, run_id: RunId, model: str) -> Path:

@@ -1,24 +1,29 @@
-"""The work of `eval rubric`: reports scored blind by people, or by a function."""
+"""The work of `eval rubric`: reports scored blind by people, by a model, or by a function."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
+import click
 from pydantic import TypeAdapter, ValidationError
 
 from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Speech
 from agent_run.cli.work.documents import read_file
-from agent_run.cli.work.door import configured
+from agent_run.cli.work.door import configured, opened
 from agent_run.cli.work.listening import completed
 from agent_run.contract.reading import load
 from agent_run.errors import ContractError, InvalidDocument, Unfit
 from agent_run.evals import rubric as scoring
 from agent_run.evals.results import read_results
 from agent_run.evals.rubric import Rating, Rubric, Scorer
+from agent_run.evals.rubric_by_model import scorer_by
 from agent_run.ledger.views import counted
+from agent_run.wiring.interviewing import Wanted, interview, limited_to
 
 _KEY = TypeAdapter(dict[str, str])
 
@@ -50,27 +55,47 @@ def take_in(speech: Speech, *, csv: str, rubric: str, key: str, out: str) -> int
     return _kept(speech, ratings, out)
 
 
-def ask(speech: Speech, *, results: str, rubric: str, scorer: str, out: str) -> int:
-    """Let a function score each report."""
+class Wish(TypedDict):
+    """Who scores, and what a model may take for it."""
+
+    scorer: str | None
+    model: str | None
+    max_tokens: int | None
+    max_cost_usd: float | None
+
+
+def ask(speech: Speech, *, results: str, rubric: str, out: str, **wish: Unpack[Wish]) -> int:
+    """Let a model or a function score each report."""
     found = list(read_results(Path(results)).values())
-    document, function = _rubric(rubric), _scorer(scorer)
-    without = sum(not one.report for one in found)
-    if without:
-        speech.warn(f"{counted(without, 'case')} without a report: not scored")
-    ratings = completed(lambda: scoring.ask(found, document, function, rater=scorer), speech)
+    document = _rubric(rubric)
+    with _rater(speech, out, wish) as (rater, function):
+        without = sum(not one.report for one in found)
+        if without:
+            speech.warn(f"{counted(without, 'case')} without a report: not scored")
+        ratings = completed(lambda: scoring.ask(found, document, function, rater=rater), speech)
     return _kept(speech, ratings, out)
 
 
 def summary(speech: Speech, *, scores: tuple[str, ...]) -> int:
-    """Show means, and how far the first two raters agree."""
+    """Show means, and how far each two raters agree."""
     raters = {file: _ratings(file) for file in scores}
     means = {file: scoring.means(ratings) for file, ratings in raters.items()}
-    pairs = list(raters.values())
-    agreed = scoring.agreed(pairs[0], pairs[1]) if len(pairs) > 1 else []
+    agreed = [
+        (one, other, found)
+        for one, other in combinations(raters, 2)
+        for found in scoring.agreed(raters[one], raters[other])
+    ]
     if speech.as_json:
         told = [
-            {"criterion": a.criterion, "both": a.both, "exact": a.exact, "kappa": a.kappa}
-            for a in agreed
+            {
+                "between": [one, other],
+                "criterion": found.criterion,
+                "both": found.both,
+                "exact": found.exact,
+                "kappa": found.kappa,
+                "apart": found.apart,
+            }
+            for one, other, found in agreed
         ]
         speech.object({"means": means, "agreement": told})
         return Exit.DONE
@@ -78,15 +103,37 @@ def summary(speech: Speech, *, scores: tuple[str, ...]) -> int:
         (f, name, f"{value:.2f}") for f, found in means.items() for name, value in found.items()
     ]
     speech.table(("SCORES", "CRITERION", "MEAN"), rows)
-    for one in agreed:
-        share = "" if one.exact is None else f"{one.exact:.0%}"
-        beyond = "" if one.kappa is None else f", kappa {one.kappa:.2f}"
-        speech.show(f"{one.criterion}: the same on {share} of {one.both}{beyond}")
+    for one, other, found in agreed:
+        if found.exact is None:
+            speech.show(f"{found.criterion}: {one} and {other} scored no report in common")
+            continue
+        beyond = "" if found.kappa is None else f", kappa {found.kappa:.2f}"
+        said = f"{one} and {other} the same on {found.exact:.0%} of {found.both}{beyond}"
+        speech.show(f"{found.criterion}: {said}")
     return Exit.DONE
 
 
 def _rubric(file: str) -> Rubric:
     return load(Rubric, read_file(file))
+
+
+@contextmanager
+def _rater(speech: Speech, out: str, wish: Wish) -> Iterator[tuple[str, Scorer]]:
+    """Open who scores; a model's answers are kept beside the scores, so none is paid twice."""
+    model, scorer = wish["model"], wish["scorer"]
+    if scorer is not None and model is None:
+        yield scorer, _scorer(scorer)
+        return
+    if model is None or scorer is not None:
+        msg = "one of --model and --scorer is needed, and only one"
+        raise click.UsageError(msg, click.get_current_context())
+    budget = limited_to(wish["max_tokens"], wish["max_cost_usd"])
+    wanted = Wanted(model, budget, Path(f"{out}.calls"), at_once=4)
+    with (
+        opened(speech) as door,
+        interview(door.desk, door.settings, wanted) as interviewed,
+    ):
+        yield model, scorer_by(interviewed)
 
 
 def _scorer(place: str) -> Scorer:
