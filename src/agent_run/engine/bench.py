@@ -4,7 +4,7 @@ What many tasks write at one moment is one commit, and one heartbeat keeps all t
 """
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 
 import anyio
@@ -37,27 +37,13 @@ class Bench:
             known = self._traces[run_id] = await aside(lambda: self.site.desk.trace_id(run_id))
         return known
 
-    @asynccontextmanager
-    async def inside(self) -> AsyncIterator[None]:
+    def inside(self) -> AbstractAsyncContextManager[object]:
         """Pass the door, and hold it to the end."""
-        if self.door is None:
-            yield
-            return
-        async with self.door:
-            yield
+        return self.door or nullcontext()
 
-    @asynccontextmanager
-    async def outside(self) -> AsyncIterator[None]:
+    def outside(self) -> AbstractAsyncContextManager[object]:
         """Let others through the door meanwhile; whoever calls holds it."""
-        if self.door is None:
-            yield
-            return
-        self.door.release()
-        try:
-            yield
-        finally:
-            with anyio.CancelScope(shield=True):
-                await self.door.acquire()
+        return nullcontext() if self.door is None else _Outside(self.door)
 
     def about(self, task_id: TaskId) -> Site:
         """Return the site with each line that is told about this task saying so, if need be."""
@@ -70,6 +56,23 @@ class Bench:
             site.tell(replace(told, text=named))
 
         return replace(site, tell=tell)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outside:
+    """The time between letting others through a door and passing it again."""
+
+    door: anyio.Semaphore
+
+    async def __aenter__(self) -> None:
+        self.door.release()
+
+    async def __aexit__(self, *how: object) -> None:
+        try:
+            self.door.acquire_nowait()
+        except anyio.WouldBlock:
+            with anyio.CancelScope(shield=True):
+                await self.door.acquire()
 
 
 def bench_of(site: Site, *, many: bool = False, at_the_desk: int | None = None) -> Bench:

@@ -106,10 +106,7 @@ class FunctionExecutor(Generic[FunctionT]):
             output = _as_json(record.output, self.gives)
         except ValidationError as error:
             return Work(None, _seen(started), f"output does not fit: {error}")
-        plain = Record.model_validate(
-            {**record.model_dump(exclude={"output"}), "output": output}
-        )
-        return Work(plain, _seen(started, record))
+        return Work(_plain(record, output), _seen(started, record))
 
 
 def executor(
@@ -156,6 +153,13 @@ def _as_json(output: Any, gives: TypeAdapter[Any] | None) -> JsonValue:
     adapter = gives or _ANYTHING
     value: JsonValue = adapter.dump_python(adapter.validate_python(output), mode="json")
     return value
+
+
+def _plain(record: Record[Any], output: JsonValue) -> Record:
+    """Return the record with `output` as JSON; one that is plain was checked when made."""
+    if type(record) is Record:
+        return record.model_copy(update={"output": output})
+    return Record.model_validate({**record.model_dump(exclude={"output"}), "output": output})
 
 
 def _failed(ended: str, said: str, started: float) -> Work:
