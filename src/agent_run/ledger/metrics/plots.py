@@ -1,16 +1,36 @@
 """Small pictures of numbers: a line of blocks for terminals, SVG for pages."""
 
 from collections.abc import Sequence
-from html import escape
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from agent_run.ledger.sheet.parts import Markup, words
+
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
 _WIDTH: Final = 320
-_HEIGHT: Final = 72
-_PAD: Final = 6
-_BAR: Final = 18
-_NAMES: Final = 210
+_HEIGHT: Final = 120
+_LEFT: Final = 28
+"""Room for the names of the scale."""
+_TOP: Final = 8
+_BOTTOM: Final = 100
+_MOST_POINTS: Final = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """Shares from 0 to 1 in the order of time, and how to speak of them."""
+
+    anchor: str
+    """An id that the page has once."""
+    title: str
+    description: str
+    values: Sequence[float]
+    first: str
+    """When the first value is from, in words; `last` likewise."""
+    last: str
+    recent: int = 0
+    """How many of the newest values are marked."""
 
 
 def sparkline(values: Sequence[float], *, width: int = 24) -> str:
@@ -24,70 +44,60 @@ def sparkline(values: Sequence[float], *, width: int = 24) -> str:
     )
 
 
-def line_plot(values: Sequence[float], *, title: str, recent: int = 0) -> str:
-    """Return shares from 0 to 1 as an SVG line; the last `recent` of them are marked."""
-    drawn = _thinned(values, _WIDTH // 2)
-    step = (_WIDTH - 2 * _PAD) / max(1, len(drawn) - 1)
-    points = [f"{_PAD + place * step:.1f},{_y(value):.1f}" for place, value in enumerate(drawn)]
-    marked = ""
-    if recent and values:
-        width = (_WIDTH - 2 * _PAD) * recent / len(values)
-        left = _WIDTH - _PAD - width
-        marked = (
-            f'<rect class="fell" x="{left:.1f}" y="0" width="{width:.1f}" height="{_HEIGHT}"/>'
-        )
-    middle = f'<line class="grid" x1="0" x2="{_WIDTH}" y1="{_y(0.5):.1f}" y2="{_y(0.5):.1f}"/>'
-    dots = _dots(points) if len(points) == 1 else ""
-    return (
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" role="img">'
-        f"<title>{escape(seen(title))}</title>{marked}{middle}"
-        f'<polyline class="line" points="{" ".join(points)}"/>{dots}</svg>'
+def line_plot(plot: Plot) -> Markup:
+    """Return shares as a line with its scale, oldest on the left."""
+    drawn = _thinned(plot.values, _MOST_POINTS)
+    step = (_WIDTH - _LEFT) / max(1, len(drawn) - 1)
+    points = [
+        f"{_LEFT + place * step:.1f},{_y(value):.1f}" for place, value in enumerate(drawn)
+    ]
+    dots = _dot(points[0]) if len(points) == 1 else ""
+    foot = _HEIGHT - 4
+    return Markup(
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'aria-labelledby="{plot.anchor}t {plot.anchor}d">'
+        f'<title id="{plot.anchor}t">{words(plot.title)}</title>'
+        f'<desc id="{plot.anchor}d">{words(plot.description)}</desc>'
+        f'{_marked(plot)}{_scale()}<polyline class="line" points="{" ".join(points)}"/>{dots}'
+        f'<text x="{_LEFT}" y="{foot}">{words(plot.first)}</text>'
+        f'<text x="{_WIDTH}" y="{foot}" text-anchor="end">{words(plot.last)}</text></svg>'
     )
 
 
-def bar_plot(rows: Sequence[tuple[str, float, str]], *, title: str) -> str:
-    """Return named amounts as SVG bars; each row is a name, an amount and how to show it."""
-    most = max((amount for _, amount, _ in rows), default=0) or 1
-    height = _BAR * len(rows) + _PAD
-    parts: list[str] = []
-    for place, (name, amount, shown) in enumerate(rows):
-        top = place * _BAR + 3
-        width = _WIDTH * amount / most
-        base = top + _BAR - 7
-        parts.append(
-            f'<text x="{_NAMES - 6}" y="{base}" text-anchor="end">'
-            f"{escape(_short(seen(name)))}</text>"
-            f'<rect class="bar" x="{_NAMES}" y="{top}" width="{width:.1f}" '
-            f'height="{_BAR - 5}"/>'
-            f'<text x="{_NAMES + width + 5:.1f}" y="{base}">{escape(seen(shown))}</text>'
-        )
-    whole = _NAMES + _WIDTH + 110
-    return (
-        f'<svg viewBox="0 0 {whole} {height}" width="{whole}" height="{height}" role="img">'
-        f"<title>{escape(seen(title))}</title>{''.join(parts)}</svg>"
+def bar(share: float) -> Markup:
+    """Return a share from 0 to 1 as a bar, for beside the number itself."""
+    return Markup(
+        '<svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">'
+        f'<rect class="bar" width="{100 * share:.1f}" height="8"/></svg>'
     )
 
 
-def seen(text: str) -> str:
-    """Return text of strangers with everything that cannot be seen written as an escape."""
-    if text.isprintable():
-        return text
+def _marked(plot: Plot) -> str:
+    if not plot.recent or not plot.values:
+        return ""
+    width = (_WIDTH - _LEFT) * plot.recent / len(plot.values)
+    return (
+        f'<rect class="fell" x="{_WIDTH - width:.1f}" y="{_TOP}" width="{width:.1f}" '
+        f'height="{_BOTTOM - _TOP}"/><text class="fall" x="{_WIDTH - 4}" y="{_BOTTOM - 5}" '
+        f'text-anchor="end">last {plot.recent}</text>'
+    )
+
+
+def _scale() -> str:
     return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+        f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH}" y1="{_y(at):.1f}" y2="{_y(at):.1f}"/>'
+        f'<text x="{_LEFT - 5}" y="{_y(at) + 4:.1f}" text-anchor="end">{at:g}</text>'
+        for at in (0.0, 0.5, 1.0)
     )
 
 
-def _dots(points: Sequence[str]) -> str:
-    x, _, y = points[0].partition(",")
-    return f'<circle class="dot" cx="{x}" cy="{y}" r="2.5"/>'
-
-
-def _short(name: str, longest: int = 32) -> str:
-    return name if len(name) <= longest else f"{name[: longest - 1]}…"
+def _dot(point: str) -> str:
+    x, _, y = point.partition(",")
+    return f'<circle class="dot" cx="{x}" cy="{y}" r="3"/>'
 
 
 def _y(value: float) -> float:
-    return _PAD + (1 - min(1.0, max(0.0, value))) * (_HEIGHT - 2 * _PAD)
+    return _TOP + (1 - min(1.0, max(0.0, value))) * (_BOTTOM - _TOP)
 
 
 def _thinned(values: Sequence[float], width: int) -> list[float]:

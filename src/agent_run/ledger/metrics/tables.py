@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 
 from agent_run.ledger.metrics.budgets import BudgetLine
 from agent_run.ledger.metrics.people import Agreement
@@ -104,9 +105,10 @@ def budget_table(metrics: Metrics) -> Table:
             use.step,
             str(use.tasks),
             str(use.over),
-            str(use.attempts),
-            str(use.tokens),
-            f"${use.cost_usd}" + (f" + {use.unpriced} unpriced" if use.unpriced else ""),
+            f"{use.attempts:,}",
+            f"{use.tokens:,}",
+            _price(use.cost_usd, use.unpriced)
+            + (f" + {use.unpriced:,} unpriced" if use.cost_usd and use.unpriced else ""),
             _span(use.seconds),
         )
         for use in metrics.budgets.steps
@@ -128,17 +130,24 @@ def refusal_table(metrics: Metrics) -> Table:
     return Table("Gates that did not pass", ("GATE", "OUTCOME", "REASON", "COUNT"), rows)
 
 
+def reason_table(metrics: Metrics) -> Table:
+    """Return why people were asked, the most frequent reason first."""
+    found = sorted(metrics.people.reasons.items(), key=lambda item: (-item[1], item[0]))
+    rows = tuple((reason, str(count)) for reason, count in found)
+    return Table("Why a person had to decide", ("REASON", "TASKS"), rows)
+
+
 def cost_table(what: str, costs: Iterable[Cost]) -> Table:
     """Return what each model or step took, the dearest first."""
     ordered = sorted(costs, key=lambda cost: (-cost.cost_usd, -cost.tokens, cost.name))
     rows = tuple(
         (
             cost.name,
-            str(cost.attempts),
-            str(cost.requests),
-            str(cost.tokens),
-            f"${cost.cost_usd}",
-            str(cost.unpriced) if cost.unpriced else "",
+            f"{cost.attempts:,}",
+            f"{cost.requests:,}",
+            f"{cost.tokens:,}",
+            _price(cost.cost_usd, cost.unpriced),
+            f"{cost.unpriced:,}" if cost.unpriced else "",
         )
         for cost in ordered
         if cost.tokens or cost.requests or cost.cost_usd
@@ -163,7 +172,17 @@ def _agreement(one: Agreement) -> tuple[str, ...]:
 def _over(line: BudgetLine) -> Iterator[tuple[str, ...]]:
     for name in line.over:
         use = line.uses[name]
-        yield line.run_id, line.task_id, name, f"{use.used:g}", f"{use.limit:g}"
+        yield line.run_id, line.task_id, name, _amount(use.used), _amount(use.limit or 0)
+
+
+def _price(cost_usd: Decimal, unpriced: int) -> str:
+    """Return what is known of a cost: requests without a price are not free."""
+    return "unknown" if unpriced and not cost_usd else f"${cost_usd:,}"
+
+
+def _amount(value: float) -> str:
+    shown = f"{value:,.4f}"
+    return shown.rstrip("0").rstrip(".")
 
 
 def _share(share: Proportion) -> tuple[str, str]:
