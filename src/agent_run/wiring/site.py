@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from agent_run.desk import Desk
 from agent_run.engine.site import Site
@@ -24,6 +24,7 @@ from agent_run.gates.record import ConfidenceGate, RecordGate
 from agent_run.ports.executor import Executor
 from agent_run.ports.fence import Limits
 from agent_run.ports.gate import Gate
+from agent_run.wiring.loading import function_at
 from agent_run.wiring.opening import wall_clock
 from agent_run.wiring.settings import ExecutorSettings, Settings
 from agent_run.wiring.toolbox import Toolbox, toolbox
@@ -149,7 +150,7 @@ def _built(
             name, configured.command, env, readable, configured.network, _limits(configured)
         )
     if configured.function is not None:
-        return _function(name, configured.function)
+        return _function(name, configured.function, settings.root)
     if configured.preset is None:
         msg = f"executor {name!r} has neither command, preset nor function"
         raise ContractError(msg)
@@ -207,17 +208,10 @@ def _passed_on(configured: ExecutorSettings) -> Mapping[str, str]:
     return {name: os.environ[name] for name in configured.pass_env if name in os.environ}
 
 
-def _function(name: str, place: str) -> Executor:
-    module_name, colon, attribute = place.partition(":")
-    if not colon:
-        msg = f"function {place!r} of executor {name!r} is not like 'package.module:name'"
-        raise ContractError(msg)
-    try:
-        found: Any = getattr(import_module(module_name), attribute)
-    except (ImportError, AttributeError) as error:
-        msg = f"function {place!r} of executor {name!r} cannot be loaded: {error}"
-        raise ContractError(msg) from error
+def _function(name: str, place: str, root: Path) -> Executor:
+    called = f"executor {name!r}: function"
+    found = function_at(place, called=called, root=root)
     if not isinstance(found, FunctionExecutor):
-        msg = f"function {place!r} of executor {name!r} is not marked with @executor"
+        msg = f"{called} {place!r} is not marked with @executor"
         raise ContractError(msg)
     return found

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from urllib.parse import quote
 
 import anyio
@@ -19,6 +18,7 @@ from agent_run.errors import ContractError, InvalidDocument
 from agent_run.evals.running import Errand
 from agent_run.ledger.pages import Page
 from agent_run.ports.executor import Executor
+from agent_run.wiring.loading import function_at
 from agent_run.wiring.opening import open_desk
 from agent_run.wiring.settings import Settings
 from agent_run.wiring.site import open_executor, open_site
@@ -72,7 +72,7 @@ def pipeline_of(plan: str | None, recipe: str | None, settings: Settings) -> Pip
         },
     }
     if plan is None:
-        made = _recipe(recipe or "")
+        made: Recipe = function_at(recipe or "", called="recipe", root=settings.root)
         return Pipeline({"recipe": recipe, "settings": configured}, made, settings)
     document = load_as(read_file(plan), "plan")
     if not isinstance(document, Plan):
@@ -95,20 +95,6 @@ def crew_for(plan: Plan, settings: Settings) -> Crew:
             continue  # `fit` names every step that has nobody, all in one go
     fallback = open_executor(None, settings) if settings.executor else None
     return Crew(executors, fallback, owner=settings.owner)
-
-
-def _recipe(place: str) -> Recipe:
-    module, colon, name = place.partition(":")
-    if not colon:
-        msg = f"recipe {place!r} is not like 'package.module:name'"
-        raise ContractError(msg)
-    try:
-        found: Any = getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        msg = f"recipe {place!r} cannot be loaded: {error}"
-        raise ContractError(msg) from error
-    recipe: Recipe = found
-    return recipe
 
 
 def with_input(plan: Plan, given: JsonValue) -> Plan:

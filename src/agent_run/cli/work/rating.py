@@ -3,10 +3,9 @@
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from itertools import combinations
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 import click
 from pydantic import TypeAdapter, ValidationError
@@ -17,13 +16,14 @@ from agent_run.cli.work.documents import read_file
 from agent_run.cli.work.door import configured, opened
 from agent_run.cli.work.listening import completed
 from agent_run.contract.reading import load
-from agent_run.errors import ContractError, InvalidDocument, Unfit
+from agent_run.errors import InvalidDocument, Unfit
 from agent_run.evals import rubric as scoring
 from agent_run.evals.results import read_results
 from agent_run.evals.rubric import Rating, Rubric, Scorer
 from agent_run.evals.rubric_by_model import scorer_by
 from agent_run.ledger.views import counted
 from agent_run.wiring.interviewing import Wanted, interview, limited_to
+from agent_run.wiring.loading import function_at
 
 _KEY = TypeAdapter(dict[str, str])
 
@@ -122,7 +122,7 @@ def _rater(speech: Speech, out: str, wish: Wish) -> Iterator[tuple[str, Scorer]]
     """Open who scores; a model's answers are kept beside the scores, so none is paid twice."""
     model, scorer = wish["model"], wish["scorer"]
     if scorer is not None and model is None:
-        yield scorer, _scorer(scorer)
+        yield scorer, _scorer(scorer, configured(speech).settings.root)
         return
     if model is None or scorer is not None:
         msg = "one of --model and --scorer is needed, and only one"
@@ -136,17 +136,8 @@ def _rater(speech: Speech, out: str, wish: Wish) -> Iterator[tuple[str, Scorer]]
         yield model, scorer_by(interviewed)
 
 
-def _scorer(place: str) -> Scorer:
-    module, colon, name = place.partition(":")
-    if not colon:
-        msg = f"scorer {place!r} is not like 'package.module:name'"
-        raise ContractError(msg)
-    try:
-        found: Any = getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        msg = f"scorer {place!r} cannot be loaded: {error}"
-        raise ContractError(msg) from error
-    scorer: Scorer = found
+def _scorer(place: str, root: Path) -> Scorer:
+    scorer: Scorer = function_at(place, called="scorer", root=root)
     return scorer
 
 
