@@ -134,6 +134,16 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """How the accepted change of a task is found on the current branch."""
+
+    move: Applied
+    """The newest move of the branch that was about it."""
+    took_back: str = ""
+    """The commit that this move took back; empty if it brought the change, which is there."""
+
+
+@dataclass(frozen=True, slots=True)
 class Swept:
     """What a sweep did with the checkouts it found."""
 
@@ -208,6 +218,10 @@ class Workspace(Protocol):
 
     def result(self, task_id: str) -> Result | None:
         """Return the accepted change of a task, or None if there is none."""
+        ...
+
+    def standing(self, stamp: Stamp) -> Standing | None:
+        """Return what the current branch itself shows of the change; None if nothing."""
         ...
 
     def apply(self, stamp: Stamp) -> Applied:

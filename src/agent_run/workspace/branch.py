@@ -7,12 +7,13 @@ that is not committed is refused.
 import os
 import re
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from agent_run.errors import ApplyRefused, WorkspaceError
-from agent_run.ports.workspace import Applied, Stamp
+from agent_run.ports.workspace import Applied, Stamp, Standing
 from agent_run.workspace import commits
 from agent_run.workspace.commits import Commit
 from agent_run.workspace.names import printable
@@ -85,14 +86,32 @@ def rollback(repository: Repository, stamp: Stamp) -> Applied:
     return _move(repository, head, tree, commit)
 
 
+def standing(repository: Repository, stamp: Stamp) -> Standing | None:
+    """Return what the branch shows of the change that was accepted under `stamp`."""
+    git = repository.git
+    found = _newest(git, stamp.task_id) if commits.read(git, "HEAD") else None
+    ours = {"Trace": stamp.trace_id, "Claim": str(stamp.claim)}
+    if found is None or any(found.trailers.get(key, "") != ours[key] for key in ours):
+        return None
+    touched = _touched(git, _tree_above(git, found), found.tree)
+    move = Applied(found.oid, _branch(git), found.parent or "", _shown(touched))
+    return Standing(move, found.trailers.get(commits.ROLLBACK, ""))
+
+
 def _applied(git: Git, task_id: str) -> Commit | None:
     """Return the commit by which the task is on this branch now, or None if it is not."""
+    found = _newest(git, task_id)
+    return None if found is None or commits.ROLLBACK in found.trailers else found
+
+
+def _newest(git: Git, task_id: str) -> Commit | None:
+    """Return the newest commit of this branch that brought the task, or took it back."""
     pattern = f"^{commits.TASK}: {re.escape(task_id)}$"
     out = git.line("rev-list", "--extended-regexp", f"--grep={pattern}", "HEAD")
     for oid in out.splitlines():
         found = commits.read(git, oid)
         if found and found.trailers.get(commits.TASK) == task_id:
-            return None if commits.ROLLBACK in found.trailers else found
+            return found
     return None
 
 
@@ -152,9 +171,7 @@ def _move(repository: Repository, head: Commit | None, tree: str, commit: str) -
     """Move branch, index and files to `commit`; on failure everything is as before."""
     git = repository.git
     old = head.tree if head else git.line("mktree")
-    out = git.run("diff-tree", "-r", "-z", "--no-renames", "--name-status", old, tree)
-    words = out.split(b"\0")[:-1]
-    touched = dict(zip(words[1::2], words[0::2], strict=True))
+    touched = _touched(git, old, tree)
     _refuse_if_uncommitted(repository, touched)
     git.attempt("update-index", "-q", "--refresh")
     code, _, err = git.attempt("read-tree", "-m", "-u", old, tree)
@@ -171,9 +188,23 @@ def _move(repository: Repository, head: Commit | None, tree: str, commit: str) -
         git.run("read-tree", "-m", "-u", tree, old)
         msg = f"the branch moved meanwhile: {err.decode('utf-8', 'backslashreplace').strip()}"
         raise ApplyRefused(msg)
+    return Applied(commit, _branch(git), before, _shown(touched))
+
+
+def _touched(git: Git, old: str, new: str) -> dict[bytes, bytes]:
+    """Return the paths that differ between two trees, each with git's letter for how."""
+    out = git.run("diff-tree", "-r", "-z", "--no-renames", "--name-status", old, new)
+    words = out.split(b"\0")[:-1]
+    return dict(zip(words[1::2], words[0::2], strict=True))
+
+
+def _shown(paths: Iterable[bytes]) -> tuple[str, ...]:
+    return tuple(printable(path) for path in sorted(paths))
+
+
+def _branch(git: Git) -> str:
     code, branch, _ = git.attempt("symbolic-ref", "--quiet", "--short", "HEAD")
-    name = "HEAD" if code else os.fsdecode(branch).strip()
-    return Applied(commit, name, before, tuple(printable(path) for path in sorted(touched)))
+    return "HEAD" if code else os.fsdecode(branch).strip()
 
 
 def _refuse_if_uncommitted(repository: Repository, touched: dict[bytes, bytes]) -> None:

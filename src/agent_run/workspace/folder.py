@@ -15,7 +15,7 @@ from typing import Final
 
 from agent_run.contract.paths import Scope
 from agent_run.errors import ApplyRefused, WorkspaceError
-from agent_run.ports.workspace import Applied, Base, Dirty, Stamp
+from agent_run.ports.workspace import Applied, Base, Dirty, Stamp, Standing
 from agent_run.workspace import commits
 from agent_run.workspace.bases import BaseStore
 from agent_run.workspace.names import is_gits_own, printable
@@ -25,6 +25,7 @@ from agent_run.workspace.scan import Found, walk
 from agent_run.workspace.writer import LINK, RUNNABLE
 
 _APPLIED: Final = "refs/applied"
+_TAKEN_BACK: Final = "refs/taken-back"
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _PLAIN: Final = 0o100644
@@ -83,8 +84,25 @@ class Folder:
             msg = f"task {stamp.task_id!r} is not in this folder, nothing can be taken back"
             raise ApplyRefused(msg)
         paths = self._turn(standing.oid, f"{standing.oid}^")
+        self.git.run("update-ref", f"{_TAKEN_BACK}/{stamp.task_id}", standing.oid)
         self.git.run("update-ref", "-d", applied, standing.oid)
         return Applied(standing.parent, "", standing.oid, paths)
+
+    def standing(self, stamp: Stamp) -> Standing | None:
+        """Return what the folder shows of the accepted change of a task."""
+        result = commits.read(self.git, commits.ref_of(stamp.task_id))
+        if result is None or result.parent is None:
+            return None
+        applied = commits.read(self.git, f"{_APPLIED}/{stamp.task_id}")
+        gone = commits.read(self.git, f"{_TAKEN_BACK}/{stamp.task_id}")
+        before, after = self.git.entries(result.parent), self.git.entries(result.oid)
+        paths = tuple(map(printable, _touched(before, after)))
+        if applied is not None:
+            move = Applied(result.oid, "", result.parent, paths)
+            return Standing(move) if applied.oid == result.oid else None
+        if gone is None or gone.oid != result.oid:
+            return None
+        return Standing(Applied(result.parent, "", result.oid, paths), took_back=result.oid)
 
     # The folder into the repository
 
@@ -125,9 +143,7 @@ class Folder:
     def _turn(self, old: str, new: str) -> tuple[str, ...]:
         """Change the folder from what `old` says to what `new` says, where they differ."""
         before, after = self.git.entries(old), self.git.entries(new)
-        touched = sorted(
-            path for path in {*before, *after} if before.get(path) != after.get(path)
-        )
+        touched = _touched(before, after)
         other = [path for path in touched if not self._fits(path, before)]
         if other:
             msg = f"{listed(other)} changed since the work began; nothing was written"
@@ -222,6 +238,10 @@ class Folder:
         finally:
             if folder is not None:
                 os.close(folder)
+
+
+def _touched(before: dict[bytes, Entry], after: dict[bytes, Entry]) -> list[bytes]:
+    return sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
 
 
 def _unreadable(found: Found, error: OSError) -> None:

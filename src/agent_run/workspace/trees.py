@@ -27,6 +27,7 @@ from agent_run.ports.workspace import (
     Lease,
     Result,
     Stamp,
+    Standing,
     Swept,
 )
 from agent_run.workspace import branch, commits, lease
@@ -163,6 +164,12 @@ class Trees:
         ref = commits.ref_of(task_id)
         found = commits.read(self.source.git, ref)
         return Result(found.oid, ref, found.tree) if found else None
+
+    def standing(self, stamp: Stamp) -> Standing | None:
+        """Return what the current branch itself shows of the change; None if nothing."""
+        if isinstance(self.source, Folder):
+            return self.source.standing(stamp)
+        return branch.standing(self.source, stamp)
 
     def apply(self, stamp: Stamp) -> Applied:
         """Bring the accepted change of a task to the current branch."""

@@ -1,6 +1,5 @@
 """The work of `apply` and `rollback`: an accepted change on the current branch, and off it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,10 +30,11 @@ class _Change:
 class Moved:
     """A change that came to a branch, or went from it."""
 
-    run_id: RunId
-    task_id: TaskId
+    change: _Change
     done: Literal["applied", "rolled back"]
     applied: Applied
+    found: bool = False
+    """Whether it was done before, and only its page was missing."""
 
 
 def apply(speech: Speech, *, task: str, dry_run: bool) -> int:
@@ -54,34 +54,56 @@ def applied(door: Door, name: str) -> Moved:
         TransitionError: The task has no accepted change.
     """
     change = _accepted(door, name)
-    if change.task.applied:
+    found = _caught_up(door, change)
+    if found is not None and found.done == "applied":
+        return found
+    if change.task.applied and found is None:
         door.speech.tell(f"it was applied before, as {change.task.applied[:12]}")
-    done = change.workspace.apply(change.stamp)
-    note = NoteApplied(
-        task_id=change.task_id,
-        actor=door.settings.owner,
-        onto=done.branch or "the folder",
-        commit=done.commit,
-    )
-    _write(door, lambda: door.desk.handle(change.run_id, note), done)
-    return Moved(change.run_id, change.task_id, "applied", done)
+    return _noted(door, Moved(change, "applied", change.workspace.apply(change.stamp)))
 
 
 def rollback(speech: Speech, *, task: str, dry_run: bool) -> int:
     """Take the change back, and write down that it is gone."""
     with opened(speech, writes=True, dry_run=dry_run) as door:
         change = _accepted(door, task)
-        if change.task.applied is None:
+        missing = _missing(change)
+        if change.task.applied is None and missing is None:
             msg = f"the result of task {change.task_id!r} is not applied"
             raise TransitionError(msg)
         if dry_run:
             return _would(speech, change, "rollback")
-        done = change.workspace.rollback(change.stamp)
-        note = NoteRolledBack(
-            task_id=change.task_id, actor=door.settings.owner, commit=done.commit
-        )
-        _write(door, lambda: door.desk.handle(change.run_id, note), done)
-    return _told(speech, Moved(change.run_id, change.task_id, "rolled back", done))
+        moved = _caught_up(door, change)
+        if moved is None or moved.done == "applied":
+            done = change.workspace.rollback(change.stamp)
+            moved = _noted(door, Moved(change, "rolled back", done))
+    return _told(speech, moved)
+
+
+def _caught_up(door: Door, change: _Change) -> Moved | None:
+    """Write the page that a crash kept from being written, if one is missing."""
+    missing = _missing(change)
+    if missing is None:
+        return None
+    where = missing.applied.branch or "the folder"
+    word = "is there" if missing.done == "applied" else "was taken back"
+    said = f"the change {word} already, on {where} as {missing.applied.commit[:12]}"
+    door.speech.tell(f"{said}; the ledger did not say so, and now does")
+    return _noted(door, missing)
+
+
+def _missing(change: _Change) -> Moved | None:
+    """Return the move that the branch shows and the ledger does not know of.
+
+    Between a move of the branch and its page the process may have died.
+    """
+    standing = change.workspace.standing(change.stamp)
+    if standing is None:
+        return None
+    if not standing.took_back and change.task.applied is None:
+        return Moved(change, "applied", standing.move, found=True)
+    if standing.took_back and standing.took_back == change.task.applied:
+        return Moved(change, "rolled back", standing.move, found=True)
+    return None
 
 
 def lines_of(moved: Moved) -> list[str]:
@@ -90,7 +112,7 @@ def lines_of(moved: Moved) -> list[str]:
     where = f" on {done.branch}" if done.branch else ""
     topic = "[apply]  " if moved.done == "applied" else "[rollback]"
     return [
-        f"{topic} task={moved.task_id} {moved.done}{where} as {done.commit[:12]}",
+        f"{topic} task={moved.change.task_id} {moved.done}{where} as {done.commit[:12]}",
         *(f"{topic} {path}" for path in done.paths),
     ]
 
@@ -115,13 +137,25 @@ def _accepted(door: Door, name: str) -> _Change:
     return _Change(run_id, task_id, task, workspace, stamp)
 
 
-def _write(door: Door, write: Callable[[], object], applied: Applied) -> None:
+def _noted(door: Door, moved: Moved) -> Moved:
+    """Write the page of a move of the branch."""
+    change, done, actor = moved.change, moved.applied, door.settings.owner
+    note: NoteApplied | NoteRolledBack
+    if moved.done == "applied":
+        onto = done.branch or "the folder"
+        note = NoteApplied(task_id=change.task_id, actor=actor, onto=onto, commit=done.commit)
+    else:
+        note = NoteRolledBack(task_id=change.task_id, actor=actor, commit=done.commit)
     try:
-        write()
+        door.desk.handle(change.run_id, note)
     except BaseException:
         # The branch has moved already; who reads only the ledger must not be left in doubt.
-        door.speech.warn(f"the branch is at {applied.commit}, but the ledger was not written")
+        door.speech.warn(
+            f"the branch is at {done.commit}, but the ledger was not written; "
+            "the same command writes it later"
+        )
         raise
+    return moved
 
 
 def _would(speech: Speech, change: _Change, verb: str) -> int:
@@ -138,12 +172,13 @@ def _told(speech: Speech, moved: Moved) -> int:
     done = moved.applied
     speech.answer(
         {
-            "task_id": moved.task_id,
-            "run_id": moved.run_id,
+            "task_id": moved.change.task_id,
+            "run_id": moved.change.run_id,
             "commit": done.commit,
             "branch": done.branch,
             "before": done.before,
             "paths": list(done.paths),
+            "found": moved.found,
             "dry_run": False,
         },
         lines_of(moved),
