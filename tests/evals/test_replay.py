@@ -6,7 +6,7 @@ import anyio
 from pydantic import JsonValue
 
 from agent_run.contract.verdict import Finding, Verdict
-from agent_run.evals.replay import Replayed, exhibits, replay
+from agent_run.evals.replay import Hearing, NoFiles, Replayed, exhibits, replay
 from agent_run.gates.changes import ScopeGate
 from agent_run.gates.record import ConfidenceGate, RecordGate
 from agent_run.ports.gate import Gate
@@ -41,7 +41,8 @@ def _again(book: Book) -> list[Replayed]:
     found = list(exhibits(book.pages))
 
     async def main() -> list[Replayed]:
-        return await replay(found, GATES, _NoCache())
+        hearing = Hearing(GATES, _NoCache(), NoFiles())
+        return await replay(hearing, found, lambda *_: None)
 
     return anyio.run(main)
 

@@ -23,6 +23,11 @@ _EVERYWHERE: Final = {
     "quiet": (("-q", "--quiet"), True, "Say nothing on stderr but errors."),
     "verbose": (("-v", "--verbose"), True, "Say more; show the traceback of a crash."),
 }
+FENCE: Final = click.option(
+    "--fence",
+    type=click.Choice(("require", "prefer", "off")),
+    help="Whether work may begin on a machine that cannot hold it.",
+)
 FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
 
 

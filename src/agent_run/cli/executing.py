@@ -2,7 +2,7 @@
 
 import click
 
-from agent_run.cli.declaring import FunctionT, works_in
+from agent_run.cli.declaring import FENCE, FunctionT, works_in
 from agent_run.cli.values import DURATION, NAME, TEXT
 
 _CLAIM = click.IntRange(1, 2**63 - 1)
@@ -17,11 +17,7 @@ def _dry_run(words: FunctionT) -> FunctionT:
 def _surroundings(words: FunctionT) -> FunctionT:
     """Add the options about the machine that work is done on."""
     for option in (
-        click.option(
-            "--fence",
-            type=click.Choice(("require", "prefer", "off")),
-            help="Whether work may begin on a machine that cannot hold it.",
-        ),
+        FENCE,
         click.option(
             "--no-cache",
             "cached",

@@ -2,7 +2,7 @@
 
 import click
 
-from agent_run.cli.declaring import common_options, works_in
+from agent_run.cli.declaring import FENCE, common_options, works_in
 from agent_run.cli.values import NAME, TEXT
 
 _FILE = click.Path(dir_okay=False)
@@ -52,6 +52,14 @@ def trace() -> None:
     metavar="SHARE",
     help="Judge as if every task demanded so much confidence.",
 )
+@click.option(
+    "--verification",
+    type=TEXT,
+    multiple=True,
+    metavar="CMD",
+    help="A further command that accepted files must pass; may be given several times.",
+)
+@FENCE
 @click.option("--model", type=TEXT, metavar="NAME", help="Ask this model the same questions.")
 @click.option("--keep", type=_FILE, metavar="FILE", help="Keep its answers in FILE.")
 @_MAX_TOKENS
@@ -62,9 +70,9 @@ def trace() -> None:
 def replay() -> None:
     """Judge the records of a run again with today's gates, or ask another model.
 
-    Nothing is executed and nothing is written to the ledger. Gates that need the files of the
-    work cannot be asked again; what they found then still counts. Exits with 4 when a verdict
-    differs.
+    No executor runs and nothing is written to the ledger. Accepted changes are judged on their
+    files again while these are in the repository; what gates found about other files then
+    still counts. Exits with 4 when a verdict differs.
 
     With --model, every question that a model was asked in the run is put to another one, with
     what tools had said by then, and both answers are compared. Answers are kept, so that no
@@ -95,8 +103,9 @@ def collect() -> None:
 @click.option(
     "--recipe",
     type=TEXT,
-    metavar="package.module:name",
-    help="A function that makes a plan of a case's input.",
+    metavar="NAME",
+    help="Or code-fix, documentation-review, email-qa, qa, or package.module:name of a "
+    "function that makes a plan of a case's input.",
 )
 @click.option("--out", type=click.Path(file_okay=False), required=True, help="Result folder.")
 @click.option("--at-once", type=click.IntRange(1, 256), default=4, show_default=True)
@@ -106,7 +115,8 @@ def run() -> None:
     """Put every case of a dataset through a plan, and score what came out.
 
     Each case is a run of its own in a ledger of its own below the result folder. What is
-    there already is not done again. Exits with 1 when a score misses its limit.
+    there already is not done again. A plan that changes files works on a copy of the
+    project, made once for the result folder. Exits with 1 when a score misses its limit.
     """
 
 

@@ -2,7 +2,7 @@
 
 import click
 
-from agent_run.cli.declaring import FunctionT, works_in
+from agent_run.cli.declaring import FENCE, FunctionT, works_in
 from agent_run.cli.values import NAME, TEXT
 
 _SHARE = click.FloatRange(0, 1)
@@ -12,11 +12,7 @@ _COUNT = click.IntRange(1, 10_000)
 def _crew(words: FunctionT) -> FunctionT:
     """Add the options about who works, and how many at once."""
     for option in (
-        click.option(
-            "--fence",
-            type=click.Choice(("require", "prefer", "off")),
-            help="Whether work may begin on a machine that cannot hold it.",
-        ),
+        FENCE,
         click.option(
             "--parallel", type=_COUNT, metavar="N", help="At most so many tasks at once."
         ),

@@ -6,7 +6,6 @@ becomes one commit, and only then is the task accepted.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
 import anyio
@@ -21,7 +20,7 @@ from agent_run.engine.folders import held_folder
 from agent_run.engine.handing import handing
 from agent_run.engine.observing import base_from_json
 from agent_run.engine.parting import let_go as let_go  # noqa: PLC0414 - offered here too
-from agent_run.engine.rooms import CleanRooms
+from agent_run.engine.rooms import rooms_at
 from agent_run.engine.site import Site
 from agent_run.engine.telling import tell_command, tell_verdict
 from agent_run.errors import AgentRunError, TransitionError
@@ -146,27 +145,9 @@ async def _verdict(bench: Bench, run_id: RunId, task: TaskState, exhibit: _Exhib
         return Verdict(findings=findings or (_NO_GATE,))
     folder = site.folder / "rooms" / f"{run_id}-{task.claim}"
     async with bench.outside(), within(held_folder(folder, site.remove)):
-        case = replace(case, rooms=_rooms(site, folder, exhibit))
+        case = replace(case, rooms=rooms_at(site, folder, exhibit.base, exhibit.candidate))
         findings = await _asked_at_once(site, case)
     return Verdict(findings=findings or (_NO_GATE,), tree=exhibit.candidate.tree)
-
-
-def _rooms(site: Site, folder: Path, exhibit: _Exhibit) -> CleanRooms | None:
-    if exhibit.base is None or exhibit.candidate is None or site.workspace is None:
-        return None
-    return CleanRooms(
-        workspace=site.workspace,
-        fence=site.fence,
-        base=exhibit.base,
-        candidate=exhibit.candidate,
-        folder=folder,
-        remove=site.remove,
-        env=site.env,
-        readable=site.readable,
-        limits=site.limits,
-        imports=site.imports,
-        environment=site.environment,
-    )
 
 
 async def _asked_at_once(site: Site, case: Case) -> tuple[Finding, ...]:

@@ -9,6 +9,7 @@ from typing import Final
 
 import anyio
 
+from agent_run.engine.site import Site
 from agent_run.ports.fence import Fence, Launch, Limits
 from agent_run.ports.gate import Done, Errand, Which
 from agent_run.ports.workspace import Base, Candidate, Workspace
@@ -75,6 +76,27 @@ class CleanRooms:
         finished = await self.fence.run(launch)
         found = await anyio.to_thread.run_sync(_left, reports, errand.reports)
         return Done(finished, found)
+
+
+def rooms_at(
+    site: Site, folder: Path, base: Base | None, candidate: Candidate
+) -> CleanRooms | None:
+    """Return rooms of `site` for judging `candidate`; `None` where there is no base."""
+    if base is None or site.workspace is None:
+        return None
+    return CleanRooms(
+        workspace=site.workspace,
+        fence=site.fence,
+        base=base,
+        candidate=candidate,
+        folder=folder,
+        remove=site.remove,
+        env=site.env,
+        readable=site.readable,
+        limits=site.limits,
+        imports=site.imports,
+        environment=site.environment,
+    )
 
 
 def import_path(root: Path, imports: Sequence[str]) -> dict[str, str]:

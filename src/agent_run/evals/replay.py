@@ -1,12 +1,17 @@
 """Judging a recorded run again: the same records, today's gates, no executor.
 
-Gates that need the files of the work cannot be asked again from the ledger alone. What they
-found then is kept, and said to be kept; a gate that is silent now is never taken for a pass.
+Accepted work is judged on its files again while they are there. Otherwise gates about files
+cannot be asked: what they found then is kept, and said to be kept; a gate that is silent now
+is never taken for a pass.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
+
+import anyio
+from pydantic import JsonValue
 
 from agent_run.contract.manifest import Manifest
 from agent_run.contract.record import Record
@@ -14,7 +19,8 @@ from agent_run.contract.verdict import Finding, Outcome, Verdict
 from agent_run.errors import AgentRunError
 from agent_run.ledger import events as happened
 from agent_run.ledger.pages import Page
-from agent_run.ports.gate import Cache, Case, Gate
+from agent_run.ports.gate import Cache, Case, Gate, Rooms
+from agent_run.ports.workspace import Candidate
 
 How: TypeAlias = Literal["same", "changed", "new", "kept"]
 
@@ -32,6 +38,41 @@ class Exhibit:
     record: Record
     observed: dict[str, object]
     verdict: Verdict
+    commit: str = ""
+    """Where the accepted change lies. Empty means that there is none."""
+
+    @property
+    def had_files(self) -> bool:
+        return self.verdict.tree is not None
+
+
+class Files(Protocol):
+    """Who still has the files of accepted work."""
+
+    def files(
+        self, name: str, commit: str, manifest: Manifest
+    ) -> AbstractAsyncContextManager[tuple[Candidate, Rooms | None] | None]:
+        """Give the change that `commit` is, and rooms for it; `None` if it is gone."""
+        ...
+
+
+class NoFiles:
+    """Nobody has any."""
+
+    @asynccontextmanager
+    async def files(self, name: str, commit: str, manifest: Manifest) -> AsyncIterator[None]:
+        """Give nothing."""
+        yield None
+
+
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """Before whom records come again."""
+
+    gates: Sequence[Gate]
+    cache: Cache
+    files: Files
+    at_once: int = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +102,10 @@ class Replayed:
         return self.then != self.now
 
 
+Progress: TypeAlias = Callable[[int, int, Replayed], None]
+"""Told how many are judged, of how many, and which was the last."""
+
+
 def exhibits(pages: Sequence[Page]) -> Iterator[Exhibit]:
     """Yield each record that gates gave a verdict on, in the order of the verdicts."""
     manifests: dict[str, Manifest] = {}
@@ -80,30 +125,56 @@ def exhibits(pages: Sequence[Page]) -> Iterator[Exhibit]:
                 verdict = getattr(event, "verdict", None)
                 record = submitted.get(event.task_id)
                 if isinstance(verdict, Verdict) and record and not _is_persons(verdict):
-                    yield _exhibit(manifests[event.task_id], record, verdict)
+                    commit = _commit(getattr(event, "result", None))
+                    yield _exhibit(manifests[event.task_id], record, verdict, commit)
 
 
 async def replay(
-    found: Sequence[Exhibit], gates: Sequence[Gate], cache: Cache
+    hearing: Hearing, found: Sequence[Exhibit], progress: Progress
 ) -> list[Replayed]:
-    """Return what these gates say today about each record."""
-    return [await _judged_again(exhibit, gates, cache) for exhibit in found]
+    """Return what the gates say today about each record."""
+    again: dict[int, Replayed] = {}
+    limiter = anyio.CapacityLimiter(hearing.at_once)
+
+    async def one(place: int, exhibit: Exhibit) -> None:
+        async with limiter:
+            again[place] = await _judged_again(hearing, exhibit)
+        progress(len(again), len(found), again[place])
+
+    async with anyio.create_task_group() as group:
+        for place, exhibit in enumerate(found):
+            group.start_soon(one, place, exhibit)
+    return [again[place] for place in range(len(found))]
 
 
-async def _judged_again(exhibit: Exhibit, gates: Sequence[Gate], cache: Cache) -> Replayed:
-    case = Case(
-        manifest=exhibit.manifest,
-        record=exhibit.record,
-        observed=exhibit.observed,  # type: ignore[arg-type]  # JSON, as the ledger has it
-        candidate=None,
-        rooms=None,
-        cache=cache,
-    )
+async def _judged_again(hearing: Hearing, exhibit: Exhibit) -> Replayed:
     then = _by_gate(exhibit.verdict.findings)
     now: dict[str, tuple[Finding, ...]] = {}
-    for gate in gates:
-        answer = await _asked(gate, case)
-        now[gate.name] = _with_files(answer, then.get(gate.name, ()))
+    name = f"{exhibit.task_id}-{exhibit.claim}"
+    async with hearing.files.files(name, exhibit.commit, exhibit.manifest) as there:
+        candidate, rooms = there or (None, None)
+        case = Case(
+            manifest=exhibit.manifest,
+            record=exhibit.record,
+            observed=exhibit.observed,  # type: ignore[arg-type]  # JSON, as the ledger has it
+            candidate=candidate,
+            rooms=rooms,
+            cache=hearing.cache,
+        )
+        gone = candidate is None
+        for gate in hearing.gates:
+            if gone and exhibit.had_files and gate.name in _NEEDS_FILES:
+                continue
+            answer = await _asked(gate, case)
+            now[gate.name] = _with_files(answer, then.get(gate.name, ())) if gone else answer
+    return _replayed(exhibit, then, now)
+
+
+def _replayed(
+    exhibit: Exhibit,
+    then: Mapping[str, tuple[Finding, ...]],
+    now: Mapping[str, tuple[Finding, ...]],
+) -> Replayed:
     compared = [
         _compared(name, then.get(name, ()), now.get(name, ())) for name in {**then, **now}
     ]
@@ -147,11 +218,16 @@ def _compared(name: str, then: tuple[Finding, ...], now: tuple[Finding, ...]) ->
             "needs the files of the work" if name in _NEEDS_FILES else "has nothing to say now"
         )
         return GateReplay(name, "kept", before, None, f"{why}; what it found then counts")
-    evidence = "; ".join(one.evidence for one in now)
+    evidence = "; ".join(map(_told, now))
     if before is None:
         return GateReplay(name, "new", None, after, evidence)
     how: How = "same" if before == after else "changed"
     return GateReplay(name, how, before, after, evidence)
+
+
+def _told(finding: Finding) -> str:
+    about = ", ".join(finding.commands)
+    return f"{about}: {finding.evidence}" if about else finding.evidence
 
 
 def _by_gate(findings: Sequence[Finding]) -> dict[str, tuple[Finding, ...]]:
@@ -161,8 +237,12 @@ def _by_gate(findings: Sequence[Finding]) -> dict[str, tuple[Finding, ...]]:
     return grouped
 
 
+def _commit(result: JsonValue) -> str:
+    return str(result.get("commit", "")) if isinstance(result, dict) else ""
+
+
 def _exhibit(
-    manifest: Manifest, submitted: happened.RecordSubmitted, verdict: Verdict
+    manifest: Manifest, submitted: happened.RecordSubmitted, verdict: Verdict, commit: str
 ) -> Exhibit:
     seen = submitted.observed if isinstance(submitted.observed, dict) else {}
     return Exhibit(
@@ -172,6 +252,7 @@ def _exhibit(
         record=submitted.record,
         observed=dict(seen),
         verdict=verdict,
+        commit=commit,
     )
 
 

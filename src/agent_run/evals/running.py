@@ -39,6 +39,8 @@ _LONGEST_NAME: Final = 80
 
 Conduct: TypeAlias = Callable[[Errand], Awaitable[Sequence[Page]]]
 """Brings the run of a case as far as it goes, from wherever it stands; returns its pages."""
+About: TypeAlias = Callable[[EvalCase], JsonValue]
+"""Tells what a case names and does not hold, such as the content of a file."""
 Progress: TypeAlias = Callable[[int, int, CaseResult], None]
 """Told how many are done, of how many, and which was the last."""
 
@@ -52,6 +54,14 @@ class Evaluation:
     """What makes this pipeline another one: plan, executors, version."""
     conduct: Conduct
     at_once: int = 4
+    about: About | None = None
+    """`None` where a case holds all there is to know about it."""
+
+    def mark(self, case: EvalCase) -> str:
+        """Return the name under which the result of a case is found again."""
+        if self.about is None:
+            return fingerprint(case, self.pipeline)
+        return fingerprint(case, {**self.pipeline, "about": self.about(case)})
 
 
 async def evaluate(
@@ -80,7 +90,7 @@ async def evaluate(
 
 
 async def _result(evaluation: Evaluation, case: EvalCase) -> CaseResult:
-    mark = fingerprint(case, evaluation.pipeline)
+    mark = evaluation.mark(case)
     # Runs of two pipelines share a workspace but no name, so neither meets the other's files.
     run_id = f"{case.case_id[:_LONGEST_NAME]}-{mark[:12]}"
     ledger = Path("cases") / f"{run_id}.db"
@@ -146,7 +156,7 @@ def _known(evaluation: Evaluation, cases: Sequence[EvalCase]) -> dict[str, CaseR
     if not (evaluation.folder / "results.jsonl").exists():
         return {}
     kept = read_results(evaluation.folder)
-    wanted = {case.case_id: fingerprint(case, evaluation.pipeline) for case in cases}
+    wanted = {case.case_id: evaluation.mark(case) for case in cases}
     return {
         name: result
         for name, result in kept.items()

@@ -220,6 +220,15 @@ class Workspace(Protocol):
         """Return the accepted change of a task, or None if there is none."""
         ...
 
+    def accepted(
+        self, commit: str, *, allowed: tuple[str, ...], protected: tuple[str, ...] = ()
+    ) -> tuple[Base, Candidate] | None:
+        """Return an accepted change as its judge saw it; None if it is not here any more.
+
+        What is not allowed by these lists is named as refused, though it is part of the tree.
+        """
+        ...
+
     def standing(self, stamp: Stamp) -> Standing | None:
         """Return what the current branch itself shows of the change; None if nothing."""
         ...

@@ -58,9 +58,7 @@ def changes(found: Comparison, git: Git, *, base_tree: str, tree: str) -> tuple[
     """Return what differs between the two trees, with git's own count of lines."""
     if tree == base_tree:
         return ()
-    out = git.run("diff-tree", "-r", "-z", "--no-renames", "--numstat", base_tree, tree)
-    rows = (row.split(b"\t", 2) for row in out.split(b"\0")[:-1])
-    lines = {path: (_number(added), _number(removed)) for added, removed, path in rows}
+    lines = line_counts(git, base_tree, tree)
     told: list[Change] = []
     for path in sorted({*found.staged, *found.deleted}):
         staged, added, removed = found.staged.get(path), *lines.get(path, (0, 0))
@@ -70,6 +68,15 @@ def changes(found: Comparison, git: Git, *, base_tree: str, tree: str) -> tuple[
             change = replace(change, kind=kind, mode=mode, size=staged.size, blob=staged.oid)
         told.append(change)
     return tuple(told)
+
+
+def line_counts(
+    git: Git, base_tree: str, tree: str
+) -> dict[bytes, tuple[int | None, int | None]]:
+    """Return by path how many lines were added and removed; `None` for a binary file."""
+    out = git.run("diff-tree", "-r", "-z", "--no-renames", "--numstat", base_tree, tree)
+    rows = (row.split(b"\t", 2) for row in out.split(b"\0")[:-1])
+    return {path: (_number(added), _number(removed)) for added, removed, path in rows}
 
 
 def _store(staged: dict[bytes, Staged], git: Git) -> None:

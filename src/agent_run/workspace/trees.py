@@ -37,6 +37,7 @@ from agent_run.workspace.collect import Bounds, Comparison, open_top
 from agent_run.workspace.folder import Folder
 from agent_run.workspace.notes import candidate_from, checkout_from
 from agent_run.workspace.plumbing import Git, discover, find_git
+from agent_run.workspace.recalling import recalled
 from agent_run.workspace.removal import empty_out, remove_tree
 from agent_run.workspace.repository import Repository, check_root
 from agent_run.workspace.writer import write_tree
@@ -164,6 +165,29 @@ class Trees:
         ref = commits.ref_of(task_id)
         found = commits.read(self.source.git, ref)
         return Result(found.oid, ref, found.tree) if found else None
+
+    def accepted(
+        self, commit: str, *, allowed: tuple[str, ...], protected: tuple[str, ...] = ()
+    ) -> tuple[Base, Candidate] | None:
+        """Return an accepted change as its judge saw it; None if it is gone."""
+        project = self.source.git
+        found = commits.read(project, commit)
+        if found is None or found.parent is None:
+            return None
+        base = self.base_at((found.parent,))
+        self.store.ensure(found.oid, project)
+        before = project.entries(base.tree)
+        scope = _scope(allowed, protected, _folders(before, self.prefix))
+        made = recalled(
+            project,
+            before,
+            trees=(base.tree, found.tree),
+            prefix=os.fsencode(self.prefix),
+            scope=scope,
+        )
+        # The store holds the objects of every commit it was asked for, as a quarantine would.
+        place = self.store.folder / found.oid
+        return base, Candidate(found.tree, made.changes, made.strays, (), place)
 
     def standing(self, stamp: Stamp) -> Standing | None:
         """Return what the current branch itself shows of the change; None if nothing."""
