@@ -1,10 +1,12 @@
 """Given a history, when someone asks, then this happens, or is refused with a sentence."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from agent_run.contract.budget import Spend
 from agent_run.contract.envelope import Envelope
 from agent_run.contract.record import Question, Record
 from agent_run.contract.verdict import Verdict
@@ -490,3 +492,37 @@ def test_what_is_settled_leads_nowhere() -> None:
     for event, move in LEADS_TO.items():
         if move.after:
             assert not move.before & settled, event
+
+
+def test_a_judge_spends_from_the_budget_of_the_task_it_judges() -> None:
+    run = given(open_run(max_tokens=200), post(budget={"max_tokens": 100}), claim(), at=NOON)
+    run = when(run, submit(claim=3, tokens_used=30))
+    asking = replace(reserve("review", 50, claim=3), actor="judge")
+
+    run = when(run, asking)
+    with pytest.raises(OverBudget, match="task"):
+        decide(run, replace(asking, key="again", amount=Spend(tokens=21)), now=NOON)
+    assert run.committed.tokens == 80
+    run = when(run, replace(settle("review", 40, claim=3), actor="judge"), judge(claim=3))
+
+    task = the_task(run)
+    assert (task.status, task.spent.tokens, run.spent.tokens) == (Status.ACCEPTED, 70, 70)
+    assert f"{TASK}/review" in run.journal
+
+
+def test_what_a_judge_began_and_never_settled_counts_as_spent_with_the_verdict() -> None:
+    run = given(post(), claim(), submit(), replace(reserve("review", 50), actor="judge"))
+
+    run = when(run, judge(FAILED))
+
+    task = the_task(run)
+    assert (task.spent.tokens, task.calls, task.unknown) == (50, (), ("review",))
+
+
+def test_who_worked_on_a_task_spends_nothing_after_handing_in() -> None:
+    run = given(post(), claim(), submit())
+
+    with pytest.raises(StaleClaim, match="the task is submitted"):
+        decide(run, reserve("late", 1), now=NOON)
+    with pytest.raises(StaleClaim):
+        decide(run, replace(reserve("old", 1, claim=1), actor="judge"), now=NOON)

@@ -23,6 +23,8 @@ TTL = timedelta(minutes=5)
 RUN_TOKENS, TASK_TOKENS = 100, 60
 TASKS = st.sampled_from(["a", "b", "c"])
 OWNERS = st.sampled_from(["ada", "bob"])
+SPENDERS = st.sampled_from(["ada", "bob", "judge"])
+KEYS = st.sampled_from(["x", "y"])
 VERDICTS = st.sampled_from([PASSED, FAILED, UNDECIDED, UNSURE])
 
 
@@ -108,20 +110,26 @@ class Ledger(RuleBasedStateMachine):
     def expire(self, task: str) -> None:
         self.ask(wished.Expire(task_id=task, actor="sweeper"))
 
-    @rule(task=TASKS, key=st.sampled_from(["x", "y"]), tokens=st.integers(1, 80))
-    def reserve(self, task: str, key: str, tokens: int) -> None:
-        claim = self.run.tasks[task].claim or 0
+    @rule(task=TASKS, actor=SPENDERS, key=KEYS, tokens=st.integers(1, 80))
+    def reserve(self, task: str, actor: str, key: str, tokens: int) -> None:
+        before = self.run.tasks[task]
         amount = Spend(tokens=tokens)
-        self.ask(wished.Reserve(task_id=task, actor="ada", claim=claim, key=key, amount=amount))
+        granted = self.ask(
+            wished.Reserve(
+                task_id=task, actor=actor, claim=before.claim or 0, key=key, amount=amount
+            )
+        )
+        worked_on = before.status is Status.SUBMITTED and actor == before.worked_by
+        assert not (granted and worked_on), "somebody spent after handing in"
 
-    @rule(task=TASKS, share=st.integers(0, 100))
-    def settle(self, task: str, share: int) -> None:
+    @rule(task=TASKS, actor=SPENDERS, share=st.integers(0, 100))
+    def settle(self, task: str, actor: str, share: int) -> None:
         state = self.run.tasks[task]
         for key, amount in state.calls[:1]:
             spent = Spend(tokens=amount.tokens * share // 100)
             self.ask(
                 wished.Settle(
-                    task_id=task, actor="ada", claim=state.claim or 0, key=key, spent=spent
+                    task_id=task, actor=actor, claim=state.claim or 0, key=key, spent=spent
                 )
             )
 
@@ -202,10 +210,10 @@ class Ledger(RuleBasedStateMachine):
             assert (task.owner is not None) == (task.status is Status.CLAIMED)
 
     @invariant()
-    def nothing_is_held_or_reserved_without_a_claim(self) -> None:
+    def nothing_is_held_or_reserved_unless_worked_on_or_judged(self) -> None:
         for task in self.run.tasks.values():
             if task.status is not Status.CLAIMED:
-                assert not task.calls
+                assert not task.calls or task.status is Status.SUBMITTED
                 assert task.held.tokens == 0
 
     @invariant()

@@ -101,7 +101,7 @@ class _Draft:
         status = _AFTER[kind]
         if status is not None:
             changes["status"] = status
-            if task.status is Status.CLAIMED:
+            if task.status is Status.CLAIMED or task.calls:
                 changes |= _claim_ended(task, changes)
         task.__dict__.update(changes)
         run = self._run
@@ -146,7 +146,7 @@ def _cancelled(draft: _Draft, event: happened.RunCancelled, seq: int) -> dict[st
 
 
 def _claim_ended(task: TaskState, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """What a claim leaves behind: calls nobody settled count as spent, for we cannot know."""
+    """What a claim leaves, or a judge: calls nobody settled count as spent, for who knows."""
     spent = changes.get("spent", task.spent)
     return {
         "owner": None,

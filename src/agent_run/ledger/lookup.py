@@ -53,6 +53,17 @@ def held_claim(run: RunState, task_id: str, claim: int) -> TaskState:
     raise StaleClaim(msg)
 
 
+def spending_claim(run: RunState, task_id: str, claim: int, actor: str) -> TaskState:
+    """Return the task if `actor` may spend under `claim`, or raise `StaleClaim`.
+
+    Who holds the claim may; once the record is submitted, who judges it may, and nobody who
+    worked on it.
+    """
+    task = task_of(run, task_id)
+    judged = task.status is Status.SUBMITTED and task.claim == claim
+    return task if judged and actor != task.worked_by else held_claim(run, task_id, claim)
+
+
 def expired(task: TaskState, now: datetime) -> bool:
     """Say whether the task's claim may be taken by another owner."""
     return task.expires_at is not None and task.expires_at <= now

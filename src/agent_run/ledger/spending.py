@@ -12,13 +12,13 @@ from agent_run.ledger.events import (
     TaskEscalated,
     TaskFailed,
 )
-from agent_run.ledger.lookup import held_claim
+from agent_run.ledger.lookup import spending_claim
 from agent_run.ledger.state import RunState, TaskState
 
 
 def reserve(run: RunState, command: Reserve, now: datetime) -> tuple[AnyEvent, ...]:
     """Set the amount aside if task and run can both afford it, whatever others reserved."""
-    task = held_claim(run, command.task_id, command.claim)
+    task = spending_claim(run, command.task_id, command.claim, command.actor)
     if any(key == command.key for key, _ in task.calls):
         msg = f"call {command.key!r} of task {command.task_id!r} is already reserved"
         raise TransitionError(msg)
@@ -45,7 +45,7 @@ def reserve(run: RunState, command: Reserve, now: datetime) -> tuple[AnyEvent, .
 
 def settle(run: RunState, command: Settle, now: datetime) -> tuple[AnyEvent, ...]:
     """Write down what a call took. The truth is never refused, even above the reservation."""
-    task = held_claim(run, command.task_id, command.claim)
+    task = spending_claim(run, command.task_id, command.claim, command.actor)
     if all(key != command.key for key, _ in task.calls):
         msg = f"call {command.key!r} of task {command.task_id!r} was never reserved"
         raise TransitionError(msg)

@@ -69,8 +69,8 @@ LEADS_TO: Final[Mapping[type[happened.AnyEvent], Move]] = {
     happened.ClaimExtended: _move(Status.CLAIMED),
     happened.ClaimReleased: _move(Status.CLAIMED, Status.READY),
     happened.ClaimExpired: _move(Status.CLAIMED, Status.READY),
-    happened.SpendReserved: _move(Status.CLAIMED),
-    happened.SpendSettled: _move(Status.CLAIMED),
+    happened.SpendReserved: _move(frozenset({Status.CLAIMED, Status.SUBMITTED})),
+    happened.SpendSettled: _move(frozenset({Status.CLAIMED, Status.SUBMITTED})),
     happened.RecordSubmitted: _move(Status.CLAIMED, Status.SUBMITTED),
     happened.VerdictDeferred: _move(Status.SUBMITTED),
     happened.TaskAccepted: _move(
@@ -143,9 +143,9 @@ class TaskState:
     held: Spend = NOTHING
     """Set aside from the run's budget for the present attempt."""
     calls: tuple[tuple[str, Spend], ...] = ()
-    """Reserved for calls of the present attempt that are not settled yet."""
+    """Reserved for calls of the present attempt, or of its judge, that are not settled yet."""
     unknown: tuple[str, ...] = ()
-    """Calls of earlier attempts that were begun and never settled: nobody knows their end."""
+    """Calls of earlier attempts or judges, begun and never settled: nobody knows their end."""
     changed: int = 0
     """The newest page about this task."""
 
