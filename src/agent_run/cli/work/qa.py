@@ -22,7 +22,7 @@ from agent_run.recipes.qa.checklist import read_checklist
 from agent_run.recipes.qa.example import example_folder, qa_act
 from agent_run.recipes.qa.keeping import refresh, write_report
 from agent_run.recipes.qa.planning import Wanted
-from agent_run.recipes.qa.rendering import FORMATS, VERDICTS
+from agent_run.recipes.qa.rendering import FORMATS
 from agent_run.recipes.qa.reporting import Report, Verdict, plan_json
 from agent_run.recipes.qa.rules import Rules
 from agent_run.recipes.qa.running import (
@@ -33,6 +33,7 @@ from agent_run.recipes.qa.running import (
     take_up,
 )
 from agent_run.recipes.qa.scoring import read_key, score, score_json, score_lines
+from agent_run.recipes.qa.wording import VERDICTS
 from agent_run.wiring.opening import wall_clock
 
 _CODES: Final[Mapping[Verdict, Exit]] = {

@@ -5,9 +5,10 @@ from typing import Final
 
 from agent_run.cli.speech import Speech
 from agent_run.recipes.places import sentence_of
-from agent_run.recipes.qa.rendering import VERDICTS, counts, whole_json
+from agent_run.recipes.qa.rendering import whole_json
 from agent_run.recipes.qa.reporting import DraftReport, Report, StepReport
 from agent_run.recipes.qa.scoring import Score, score_lines
+from agent_run.recipes.qa.wording import VERDICTS, counts
 
 _MOST_REMARKS: Final = 5
 

@@ -132,24 +132,28 @@ def score_json(told: Score) -> dict[str, JsonValue]:
     }
 
 
-def score_lines(told: Score) -> Iterator[str]:
-    """Yield the score as people read it."""
+def score_rows(told: Score) -> Iterator[tuple[str, str, str]]:
+    """Yield the name of each number, the number, and what it was counted from."""
     should = told.caught + told.missed + told.undecided_defective
     failed = told.caught + told.wronged
-    yield f"precision        {_shown(told.precision)}  {told.caught} of {failed} failed rightly"
-    yield f"recall           {_shown(told.recall)}  {told.caught} of {should} that should fail"
+    yield "precision", _shown(told.precision), f"{told.caught} of {failed} failed rightly"
+    yield "recall", _shown(told.recall), f"{told.caught} of {should} that should fail"
+    escalated = f"{told.escalated} of {told.steps} steps"
     yield (
-        f"escalation rate  {_shown(_share(told.escalated, told.steps))}  "
-        f"{told.escalated} of {told.steps} steps: {failed} failed, {told.undecided} undecided"
+        "escalation rate",
+        _shown(_share(told.escalated, told.steps)),
+        f"{escalated}: {failed} failed, {told.undecided} undecided",
     )
-    yield (
-        f"cache hits       {_shown(_share(told.cache_hits, told.steps))}  "
-        f"{told.cache_hits} of {told.steps} steps"
-    )
-    yield (
-        f"defects found    {_shown(_share(told.defects_found, told.defects))}  "
-        f"{told.defects_found} of {told.defects} planted"
-    )
+    cached = _shown(_share(told.cache_hits, told.steps))
+    yield "cache hits", cached, f"{told.cache_hits} of {told.steps} steps"
+    found = _shown(_share(told.defects_found, told.defects))
+    yield "defects found", found, f"{told.defects_found} of {told.defects} planted"
+
+
+def score_lines(told: Score) -> Iterator[str]:
+    """Yield the score as people read it at a terminal."""
+    for name, value, basis in score_rows(told):
+        yield f"{name:15}  {value}  {basis}"
 
 
 def _pairs(
