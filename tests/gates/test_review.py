@@ -1,14 +1,16 @@
 """A model reads the change against the constraints; it can refuse, but never overrule."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from agent_run.contract.budget import Budget
 from agent_run.contract.manifest import Manifest
 from agent_run.contract.record import Record
 from agent_run.gates.cache import NoCache
 from agent_run.gates.review import ReviewGate
-from agent_run.models import BytesMeter, ScriptedModel, Turn
+from agent_run.models import BytesMeter, MemoryPurse, ScriptedModel, Turn
 from agent_run.ports.gate import Case
 
 pytestmark = pytest.mark.anyio
@@ -22,7 +24,7 @@ def anyio_backend() -> str:
 
 def case(*constraints: str, diff: str | None = "d1") -> Case:
     manifest = Manifest(task_id="t", objective="Add backoff", constraints=constraints)
-    return Case(manifest, Record(), {"diff": diff}, None, None, NoCache())
+    return Case(manifest, Record(), {"diff": diff}, None, None, NoCache(), MemoryPurse())
 
 
 def gate(*opinions: dict[str, Any], blob: bytes = DIFF) -> ReviewGate:
@@ -70,6 +72,46 @@ async def test_a_change_too_large_to_be_read_is_not_cut() -> None:
 async def test_without_constraints_or_change_there_is_no_question() -> None:
     assert await gate(opinion("holds")).check(case()) == ()
     assert await gate(opinion("holds")).check(case("short", diff=None)) == ()
+
+
+async def test_a_model_is_not_asked_where_nobody_pays() -> None:
+    unpaid = replace(case("short"), purse=None)
+
+    assert await gate(opinion("holds")).check(unpaid) == ()
+
+
+async def test_the_same_change_is_not_paid_for_twice() -> None:
+    model = ScriptedModel([Turn(output=opinion("holds"))])
+    reading = ReviewGate(model, BytesMeter(), lambda _digest: DIFF)
+    submitted = case("short")
+
+    first = await reading.check(submitted)
+    again = await reading.check(submitted)
+
+    assert first == again
+    assert len(model.asked) == 1
+
+
+async def test_a_change_that_cannot_be_paid_for_is_left_to_a_person() -> None:
+    poor = replace(case("short"), purse=MemoryPurse(Budget(max_tokens=10)))
+
+    (finding,) = await gate(opinion("holds")).check(poor)
+
+    assert finding.outcome == "inconclusive"
+    assert "the budget does not allow it" in finding.evidence
+
+
+async def test_a_limit_in_dollars_needs_a_known_price() -> None:
+    manifest = case("short").manifest.model_copy(
+        update={"budget": Budget.model_validate({"max_cost_usd": "1"})}
+    )
+    model = ScriptedModel([Turn(output=opinion("holds"))], rate=None)
+    reading = ReviewGate(model, BytesMeter(), lambda _digest: DIFF)
+
+    (finding,) = await reading.check(replace(case("short"), manifest=manifest))
+
+    assert (finding.outcome, model.asked) == ("inconclusive", [])
+    assert "nobody knows the price" in finding.evidence
 
 
 async def test_a_model_that_gives_nothing_usable_decides_nothing() -> None:

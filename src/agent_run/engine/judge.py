@@ -20,6 +20,7 @@ from agent_run.engine.folders import held_folder
 from agent_run.engine.handing import handing
 from agent_run.engine.observing import base_from_json
 from agent_run.engine.parting import let_go as let_go  # noqa: PLC0414 - offered here too
+from agent_run.engine.purse import DeskPurse
 from agent_run.engine.rooms import rooms_at
 from agent_run.engine.site import Site
 from agent_run.engine.telling import tell_command, tell_verdict
@@ -139,6 +140,7 @@ async def _verdict(bench: Bench, run_id: RunId, task: TaskState, exhibit: _Exhib
         candidate=exhibit.candidate,
         rooms=None,
         cache=site.cache,
+        purse=DeskPurse(site.desk, run_id, task.manifest.task_id, task.claim or 0, JUDGE),
     )
     if exhibit.candidate is None:
         findings = tuple([one for gate in site.gates for one in await _ask(site, gate, case)])

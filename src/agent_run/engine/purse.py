@@ -1,4 +1,4 @@
-"""The purse of one claimed task: its calls, paid for and remembered on the ledger."""
+"""The purse of one claim: calls of who works and who judges, paid for and remembered."""
 
 from dataclasses import dataclass
 
@@ -14,13 +14,14 @@ from agent_run.ports.model import Remembered
 
 @dataclass(frozen=True, slots=True)
 class DeskPurse:
-    """Reserves before each call and settles after it, under the claim that is held."""
+    """Reserves before each call and settles after it, under a claim held or judged."""
 
     desk: Desk
     run_id: RunId
     task_id: str
     claim: int
     owner: str
+    """Who spends: the owner of the claim, or the judge of what was submitted under it."""
 
     def recall(self, key: str) -> Remembered | None:
         """Return what is known of the call `key`; `None` if it was never begun."""

@@ -2,6 +2,7 @@
 
 The model never saw the executor's words, only the change. What it says is one finding among
 others: it can send work back or to a person, but it cannot make failing checks pass.
+What it costs is paid by the task; where the budget does not allow it, a person has to read.
 """
 
 from collections.abc import Callable
@@ -16,12 +17,14 @@ from agent_run.contract.reading import load, read_document
 from agent_run.contract.verdict import Finding, Outcome, Reason
 from agent_run.errors import InvalidDocument, ModelError, OverBudget
 from agent_run.models import ask_for
+from agent_run.models.paying import PaidModel, Terms, paid
 from agent_run.ports.gate import Case
 from agent_run.ports.meter import Meter
 from agent_run.ports.model import (
     Model,
     ModelRequest,
     Prompt,
+    Purse,
 )
 
 INSTRUCTIONS: Final = """\
@@ -60,13 +63,15 @@ class ReviewGate:
     blob: Callable[[str], bytes | None]
     """Returns what the ledger keeps under a digest."""
     name: str = "review"
+    held_to: Callable[[Purse], Purse] = lambda purse: purse
+    """Returns a purse that is held to more than the budgets of task and run."""
 
     async def check(self, case: Case) -> tuple[Finding, ...]:
-        """Return one finding where there are constraints and a change to read."""
+        """Return one finding where there are constraints, a change, and who pays to read it."""
         constraints = case.manifest.constraints
         digest = case.observed.get("diff")
         content = self.blob(digest) if isinstance(digest, str) else None
-        if not constraints or not content:
+        if not constraints or not content or case.purse is None:
             return ()
         diff = content.decode(errors="replace")
         tokens = self.meter.count(diff)
@@ -74,10 +79,16 @@ class ReviewGate:
             said = f"the change has {tokens} tokens ({self.meter.name}), too large to be read"
             return (self._finding("inconclusive", "no_evidence", said),)
         try:
-            given = await ask_for(self.model, _request(case, diff), _opinion)
+            asked = self._paid(case, case.purse)
+            given = await ask_for(asked, _request(case, diff), _opinion)
         except (ModelError, OverBudget) as error:
             return (self._finding("inconclusive", "no_evidence", str(error)),)
         return (self._judged(given.value),)
+
+    def _paid(self, case: Case, purse: Purse) -> PaidModel:
+        """Return the model, each question to it reserved, settled and remembered."""
+        terms = Terms(needs_price=case.manifest.budget.max_cost_usd is not None)
+        return paid(self.model, self.held_to(purse), self.meter, terms)
 
     def _judged(self, opinion: Opinion) -> Finding:
         lines = [f"{one.judgement}: {one.constraint}: {one.quote}" for one in opinion.readings]

@@ -246,7 +246,8 @@ class _Story:
         self._begin(
             Strip(
                 key=f"call/{page.seq}",
-                parent=self._attempts.get(page.task_id),
+                # A judge calls after the attempt.
+                parent=self._attempts.get(page.task_id, f"task/{page.task_id}"),
                 kind="call",
                 name=body.get("purpose") or body["key"],
                 start=at,

@@ -11,6 +11,7 @@ from agent_run.contract.manifest import Manifest
 from agent_run.contract.record import Record
 from agent_run.contract.verdict import Finding
 from agent_run.ports.fence import Finished
+from agent_run.ports.model import Purse
 from agent_run.ports.workspace import Candidate
 
 Which = Literal["base", "result"]
@@ -82,6 +83,8 @@ class Case:
     rooms: Rooms | None
     """`None` where there are no files and so no commands to run."""
     cache: Cache
+    purse: Purse | None = None
+    """Pays for what gates ask of models. `None` means that nobody does, and none is asked."""
 
 
 class Gate(Protocol):

@@ -80,11 +80,7 @@ class Asking:
 
     def purse(self, job: Job) -> Purse:
         """Return who pays for the calls of a job: its task, its run, and the day."""
-        purse = purse_of(self.desk, job.brief)
-        limit = self.settings.day_budget_usd
-        if limit is None:
-            return purse
-        return DayPurse(purse, DayBudget(max_cost_usd=limit), lambda: spent_today(self.desk))
+        return held_to_the_day(purse_of(self.desk, job.brief), self.desk, self.settings)
 
     def _thinker(self, model: str | None, key: str | None) -> Thinker:
         return Thinker(self.opener(model, key=key), usual_meter(), self.purse)
@@ -109,9 +105,22 @@ def named_model(name: str | None, *, key: str | None = None) -> Model:
     return open_model(name, ModelOptions(api_key=value))
 
 
-def review_gate(name: str, desk: Desk) -> ReviewGate:
+def review_gate(name: str, desk: Desk, settings: Settings) -> ReviewGate:
     """Return the gate in which the model called `name` reads every change."""
-    return ReviewGate(named_model(name), usual_meter(), desk.store.blob)
+    return ReviewGate(
+        named_model(name),
+        usual_meter(),
+        desk.store.blob,
+        held_to=lambda purse: held_to_the_day(purse, desk, settings),
+    )
+
+
+def held_to_the_day(purse: Purse, desk: Desk, settings: Settings) -> Purse:
+    """Return the purse, held to what all runs together may spend on one day."""
+    limit = settings.day_budget_usd
+    if limit is None:
+        return purse
+    return DayPurse(purse, DayBudget(max_cost_usd=limit), lambda: spent_today(desk))
 
 
 def usual_meter() -> Meter:

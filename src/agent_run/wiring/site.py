@@ -97,7 +97,7 @@ def _gates(desk: Desk, settings: Settings) -> tuple[Gate, ...]:
         return GATES
     # Models are loaded only where one is asked.
     models = import_module("agent_run.wiring.models")
-    gate: Gate = models.review_gate(settings.review_model, desk)
+    gate: Gate = models.review_gate(settings.review_model, desk, settings)
     return (*GATES, gate)
 
 
