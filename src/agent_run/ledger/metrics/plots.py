@@ -10,7 +10,7 @@ from agent_run.ledger.sheet.parts import Markup, words
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
 _WIDTH: Final = 320
 _HEIGHT: Final = 120
-_LEFT: Final = 28
+_LEFT: Final = 30
 """Room for the names of the scale."""
 _TOP: Final = 8
 _BOTTOM: Final = 100

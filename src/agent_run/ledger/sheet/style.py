@@ -110,7 +110,7 @@ td svg{{display:block;width:100%;min-width:5rem;height:.5rem;margin-top:.5em}}
 summary{{cursor:pointer;color:var(--soft)}}
 :focus-visible{{outline:2px solid var(--accent);outline-offset:2px}}
 figure svg{{display:block;width:100%;height:auto}}
-figure text{{fill:var(--soft);font-size:11px}}
+figure text{{fill:var(--soft);font-size:13px}}
 .grid{{stroke:var(--rule)}}
 .line{{fill:none;stroke:var(--accent);stroke-width:2}}
 .dot,.bar{{fill:var(--accent)}}
