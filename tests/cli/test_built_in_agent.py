@@ -1,9 +1,9 @@
 """The built-in agent through the door: a scripted model edits, runs and records."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
+
+from tests.support.command_line import agent_run
 
 MANIFEST = """\
 task_id: fix-answer
@@ -24,17 +24,6 @@ RECORD = {
     "next_action": "continue",
     "wider_scope": [],
 }
-
-
-def agent_run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "agent_run", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-    )
 
 
 def test_the_built_in_agent_does_a_task_and_its_calls_are_on_the_ledger(tmp_path: Path) -> None:

@@ -1,11 +1,11 @@
 """`plan` through the door: a scripted model plans, files are written for review."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.command_line import agent_run
 
 DRAFT = {
     "steps": [
@@ -26,17 +26,6 @@ DRAFT = {
     "confidence_percent": 80,
     "reasoning": "One file, one purpose.",
 }
-
-
-def agent_run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "agent_run", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-    )
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
 """Whole plans through the door: run, resume, advise."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.command_line import agent_run
 
 PLAN = """\
 plan_id: two-steps
@@ -29,17 +29,6 @@ command = 'echo hello > "$AGENT_RUN_TASK_ID.txt"'
 [executors.idler]
 command = "true"
 """
-
-
-def agent_run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "agent_run", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-    )
 
 
 @pytest.fixture

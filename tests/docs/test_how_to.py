@@ -1,4 +1,4 @@
-"""The how-to pages of execution are true: every file is written, every command is run."""
+"""The how-to pages are true: every file is written, every command is run."""
 
 from pathlib import Path
 
@@ -6,9 +6,18 @@ import pytest
 
 from tests.docs.test_tutorial import _BLOCK, DOCS, commands_of, is_shown_by, run
 
+PAGES = [
+    ("execute.md", 11),
+    ("review.md", 8),
+    ("metrics.md", 8),
+    ("evaluate.md", 10),
+    ("canary.md", 3),
+]
+"""Each page, and how many commands it shows."""
+
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("page", "count"), [("execute.md", 11), ("review.md", 8)])
+@pytest.mark.parametrize(("page", "count"), PAGES)
 def test_the_page_shows_what_really_happens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str, count: int
 ) -> None:

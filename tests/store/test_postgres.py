@@ -17,7 +17,7 @@ from agent_run.store.migrations import POSTGRES
 from agent_run.store.postgres import PostgresStore
 from agent_run.store.session import TEXT
 from tests.support.postgres import Server, own_server
-from tests.support.stores import NOON, chapter, row
+from tests.support.stores import NOON, chapter, failures_of_many, row
 
 
 @pytest.fixture
@@ -82,23 +82,7 @@ def test_every_earlier_version_is_brought_up_to_date(
 
 
 def test_a_new_ledger_may_be_opened_by_many_at_once(postgres_address: str) -> None:
-    failures: list[BaseException] = []
-    barrier = threading.Barrier(6)
-
-    def begin() -> None:
-        barrier.wait()
-        try:
-            PostgresStore(postgres_address).close()
-        except BaseException as error:  # noqa: BLE001 - shown by the test itself
-            failures.append(error)
-
-    threads = [threading.Thread(target=begin) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert failures == []
+    assert failures_of_many(lambda: PostgresStore(postgres_address).close(), at_once=6) == []
 
 
 @pytest.mark.parametrize(

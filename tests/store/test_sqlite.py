@@ -3,7 +3,6 @@
 import sqlite3
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +13,7 @@ from agent_run.errors import StoreError
 from agent_run.ports.store import Search, Wanted
 from agent_run.store.migrations import SQLITE
 from agent_run.store.sqlite import SqliteStore
-from tests.support.stores import NOON, chapter, row
+from tests.support.stores import NOON, chapter, failures_of_many, row
 
 
 @pytest.fixture
@@ -120,23 +119,7 @@ def test_every_earlier_version_is_brought_up_to_date(path: Path, version: int) -
 
 
 def test_a_new_ledger_may_be_opened_by_many_at_once(path: Path) -> None:
-    failures: list[BaseException] = []
-    barrier = threading.Barrier(8)
-
-    def begin() -> None:
-        barrier.wait()
-        try:
-            SqliteStore(path).close()
-        except BaseException as error:  # noqa: BLE001 - shown by the test itself
-            failures.append(error)
-
-    threads = [threading.Thread(target=begin) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert failures == []
+    assert failures_of_many(lambda: SqliteStore(path).close(), at_once=8) == []
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,11 @@
 """What a test gets back from one command line, and the documents it hands in."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 MANIFEST = """\
@@ -34,3 +37,15 @@ class Answer:
 
 
 Ask: TypeAlias = Callable[..., Answer]
+
+
+def agent_run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command line in a process of its own, in `folder`."""
+    return subprocess.run(
+        [sys.executable, "-m", "agent_run", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )

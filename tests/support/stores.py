@@ -1,7 +1,8 @@
 """Ledgers for tests, on both stores, and short words for what is written into them."""
 
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -123,3 +124,23 @@ def submit(task_id: str, claim: int, actor: str = "bob") -> Submit:
 
 def judge(task_id: str) -> Judge:
     return Judge(task_id=task_id, actor="judge", verdict=PASS)
+
+
+def failures_of_many(act: Callable[[], object], *, at_once: int) -> list[BaseException]:
+    """Let many threads do the same at one moment, and return what went wrong."""
+    failures: list[BaseException] = []
+    barrier = threading.Barrier(at_once)
+
+    def begin() -> None:
+        barrier.wait()
+        try:
+            act()
+        except BaseException as error:  # noqa: BLE001 - shown by the test itself
+            failures.append(error)
+
+    threads = [threading.Thread(target=begin) for _ in range(at_once)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return failures

@@ -6,16 +6,16 @@ executed. So every turn of a conversation is compared on the course that was rea
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import Final, TypeAlias
-
-import anyio
 
 from agent_run.errors import ModelError, OverBudget
 from agent_run.evals.answers import Compared, compare
 from agent_run.evals.interview import Interview
 from agent_run.evals.recorded import RecordedCall
 from agent_run.evals.scoring import Score, wilson_score
+from agent_run.evals.side_by_side import each_of
 from agent_run.ledger.metrics.statistics import Proportion, mean, share_of
 from agent_run.ports.model import Model, ModelAnswer, ModelRequest, Reply
 
@@ -60,18 +60,9 @@ async def ask_again(
     interview: Interview, calls: Sequence[RecordedCall], progress: Progress
 ) -> list[Again]:
     """Return what the model says to each recorded question."""
-    found: dict[int, Again] = {}
-    limiter = anyio.CapacityLimiter(interview.at_once)
-
-    async def one(place: int, call: RecordedCall) -> None:
-        async with limiter:
-            found[place] = await _again(interview, call)
-        progress(len(found), len(calls), found[place])
-
-    async with anyio.create_task_group() as group:
-        for place, call in enumerate(calls):
-            group.start_soon(one, place, call)
-    return [found[place] for place in range(len(calls))]
+    return await each_of(
+        calls, partial(_again, interview), at_once=interview.at_once, progress=progress
+    )
 
 
 def reask_scores(again: Sequence[Again]) -> dict[str, Score]:

@@ -8,15 +8,16 @@ is never taken for a pass.
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal, Protocol, TypeAlias
 
-import anyio
 from pydantic import JsonValue
 
 from agent_run.contract.manifest import Manifest
 from agent_run.contract.record import Record
 from agent_run.contract.verdict import Finding, Outcome, Verdict
 from agent_run.errors import AgentRunError
+from agent_run.evals.side_by_side import each_of
 from agent_run.ledger import events as happened
 from agent_run.ledger.pages import Page
 from agent_run.ports.gate import Cache, Case, Gate, Rooms
@@ -133,18 +134,9 @@ async def replay(
     hearing: Hearing, found: Sequence[Exhibit], progress: Progress
 ) -> list[Replayed]:
     """Return what the gates say today about each record."""
-    again: dict[int, Replayed] = {}
-    limiter = anyio.CapacityLimiter(hearing.at_once)
-
-    async def one(place: int, exhibit: Exhibit) -> None:
-        async with limiter:
-            again[place] = await _judged_again(hearing, exhibit)
-        progress(len(again), len(found), again[place])
-
-    async with anyio.create_task_group() as group:
-        for place, exhibit in enumerate(found):
-            group.start_soon(one, place, exhibit)
-    return [again[place] for place in range(len(found))]
+    return await each_of(
+        found, partial(_judged_again, hearing), at_once=hearing.at_once, progress=progress
+    )
 
 
 async def _judged_again(hearing: Hearing, exhibit: Exhibit) -> Replayed:

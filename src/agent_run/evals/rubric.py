@@ -13,12 +13,12 @@ from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, Self
 
-import anyio
 from pydantic import Field, JsonValue, model_validator
 
 from agent_run.contract.base import Contract, Line, Name, Whole
 from agent_run.contract.faults import Fault, refusal
 from agent_run.evals.results import CaseResult
+from agent_run.evals.side_by_side import each_of
 from agent_run.ledger.metrics.statistics import kappa, mean
 
 NOTE: Final = "note"
@@ -27,6 +27,7 @@ NOTE: Final = "note"
 _ID, _REPORT = "row", "report"
 _LONGEST_NOTE: Final = 10_000
 _MOST_STEPS: Final = 100
+_AT_ONCE: Final = 4
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -153,19 +154,13 @@ async def ask(
     Raises:
         InvalidDocument: It gave something that is not on the scale.
     """
-    ratings: dict[str, Rating] = {}
-    limiter = anyio.CapacityLimiter(4)
 
-    async def one(result: CaseResult) -> None:
-        async with limiter:
-            given = await scorer(rubric, result.report)
-        ratings[result.case.case_id] = _checked(result, rubric, given, rater)
+    async def one(result: CaseResult) -> Rating:
+        given = await scorer(rubric, result.report)
+        return _checked(result, rubric, given, rater)
 
     with_report = [result for result in results if result.report]
-    async with anyio.create_task_group() as group:
-        for result in with_report:
-            group.start_soon(one, result)
-    return [ratings[result.case.case_id] for result in with_report]
+    return await each_of(with_report, one, at_once=_AT_ONCE)
 
 
 def means(ratings: Sequence[Rating]) -> dict[str, float]:
