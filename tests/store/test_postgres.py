@@ -1,13 +1,14 @@
 """What only a ledger on a server can suffer: it goes away, and it has passwords."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 
 import psycopg
 import pytest
+from psycopg.pq.abc import PGresult
 
 from agent_run.errors import SequenceTaken, StoreError
 from agent_run.ledger.state import Status
@@ -15,7 +16,7 @@ from agent_run.ports.store import Search, Wanted
 from agent_run.store import postgres_sql
 from agent_run.store.migrations import POSTGRES
 from agent_run.store.postgres import PostgresStore
-from agent_run.store.session import TEXT
+from agent_run.store.session import TEXT, Session, Value
 from tests.support.postgres import Server, own_server
 from tests.support.stores import NOON, chapter, failures_of_many, row
 
@@ -120,6 +121,27 @@ def test_a_refused_statement_is_told_in_one_sentence(store: PostgresStore) -> No
 
     assert "\n" not in str(told.value)
     assert store.read("r") == []
+
+
+def test_a_commit_is_one_round_trip_however_many_runs_it_writes_to(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trips: list[str] = []
+    answer = Session._answer
+
+    def counted(session: Session, sql: str, values: Sequence[Value]) -> PGresult:
+        trips.append(sql)
+        return answer(session, sql, values)
+
+    monkeypatch.setattr(Session, "_answer", counted)
+    monkeypatch.setattr(Session, "order", lambda _, words: trips.append(words.decode()))
+    many = [chapter(f"r{n}", count=2, rows=(row(f"r{n}", "t"),)) for n in range(20)]
+
+    store.append(many)
+
+    assert len(trips) == 1
+    assert len(store.tasks()) == 20
+    assert [page.seq for page in store.read("r7")] == [1, 2]
 
 
 def test_a_lost_connection_is_told_and_the_next_call_works(

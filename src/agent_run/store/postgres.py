@@ -1,7 +1,7 @@
 """The ledger in Postgres: for several machines, or for an operator who has one already.
 
-One call of one function in the database writes a whole chapter, so a commit costs one round
-trip. Locks are advisory: claimers lock tasks and writers lock runs, never each other's rows.
+One call writes all chapters of a commit, so a commit costs one round trip. Locks are
+advisory: claimers lock tasks and writers lock runs, never each other's rows.
 """
 
 import hashlib
@@ -89,12 +89,12 @@ class PostgresStore:
 
     def append(self, chapters: Sequence[Chapter]) -> None:
         """Write all chapters in one transaction of their own, all or none."""
-        if len(chapters) != 1 or any(map(set_apart, chapters[0].pages)):
+        if any(set_apart(page) for chapter in chapters for page in chapter.pages):
             with self.exclusive() as writer:
                 writer.append(chapters)
             return
         with self.lent(writing=True) as session:
-            append(session, chapters[0])
+            append(session, chapters)
 
     def exclusive(self) -> "_Transaction":
         """Begin a transaction that finds, reads and writes in one step."""
@@ -306,12 +306,10 @@ class _Transaction:
 
     def append(self, chapters: Sequence[Chapter]) -> None:
         """Write all chapters and their index rows, all or none."""
-        # In one order for everybody, so that no two writers wait for each other.
-        for chapter in sorted(chapters, key=lambda chapter: chapter.run_id):
-            try:
-                append(self._db, chapter)
-            except psycopg.Error as error:
-                raise self._store.unusable(error) from error
+        try:
+            append(self._db, chapters)
+        except psycopg.Error as error:
+            raise self._store.unusable(error) from error
 
 
 def _configure(session: Session) -> None:

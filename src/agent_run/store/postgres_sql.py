@@ -22,7 +22,12 @@ _READ: Final = (
     " WHERE b.digest = p.blob), '') END, p.digest"
     " FROM pages p WHERE p.run_id = $1 AND p.seq > $2 ORDER BY p.seq LIMIT $3"
 )
-_APPEND: Final = "SELECT append_chapter($1, $2, $3, $4, $5, $6, $7, $8)"
+_APPEND: Final = (
+    "SELECT append_chapter("
+    "c.book, c.after, c.trace, c.at, c.beyond, c.written, c.fresh, c.moved)"
+    " FROM json_to_recordset($1) AS c(book text, after bigint, trace text, at bigint,"
+    " beyond bigint, written json, fresh json, moved json)"
+)
 _MOST_LOCKED: Final = 32
 """Locks stand in a table of fixed size that the whole server shares."""
 _UNLOCKED: Final = (
@@ -94,21 +99,13 @@ def _chosen(status: str, scope: str, order: str) -> str:
     return f"SELECT number, {TASK} FROM tasks WHERE status = '{status}'{scope} ORDER BY {order}"  # noqa: S608
 
 
-def append(session: Session, chapter: Chapter) -> None:
-    """Write one chapter and its index rows."""
-    fresh = [_fresh(row) for row in chapter.rows if row.posted > chapter.after]
-    moved = [_moved(row) for row in chapter.rows if row.posted <= chapter.after]
-    session.tell(
-        _APPEND,
-        chapter.run_id,
-        chapter.after,
-        chapter.pages[0].trace_id,
-        microseconds(chapter.at),
-        beyond_index(chapter),
-        _AS_JSON([_page(session, page) for page in chapter.pages]),
-        _AS_JSON(fresh) if fresh else None,
-        _AS_JSON(moved) if moved else None,
-    )
+def append(session: Session, chapters: Sequence[Chapter]) -> None:
+    """Write all chapters and their index rows in one round trip, all or none.
+
+    In one order for everybody, so that no two writers wait for each other.
+    """
+    in_order = sorted(chapters, key=lambda chapter: chapter.run_id)
+    session.tell(_APPEND, _AS_JSON([_chapter(session, chapter) for chapter in in_order]))
 
 
 def keep_blob(session: Session, digest: str, content: bytes) -> None:
@@ -116,6 +113,21 @@ def keep_blob(session: Session, digest: str, content: bytes) -> None:
     session.execute(
         b"INSERT INTO blobs VALUES (%s, %b) ON CONFLICT (digest) DO NOTHING", (digest, content)
     )
+
+
+def _chapter(session: Session, chapter: Chapter) -> dict[str, Any]:
+    fresh = [_fresh(row) for row in chapter.rows if row.posted > chapter.after]
+    moved = [_moved(row) for row in chapter.rows if row.posted <= chapter.after]
+    return {
+        "book": chapter.run_id,
+        "after": chapter.after,
+        "trace": chapter.pages[0].trace_id,
+        "at": microseconds(chapter.at),
+        "beyond": beyond_index(chapter),
+        "written": [_page(session, page) for page in chapter.pages],
+        "fresh": fresh or None,
+        "moved": moved or None,
+    }
 
 
 def _page(session: Session, page: Page) -> dict[str, Any]:
