@@ -43,7 +43,7 @@ def test_the_folder_is_said_once_and_not_in_every_name(two: Report, tmp_path: Pa
     text = PageReader(to_html(two, None)).text
 
     assert text.count(str(tmp_path)) == 1
-    assert f"Folder: {tmp_path} ." in text
+    assert f"Folder: {tmp_path} " in text
 
 
 def test_a_remark_stands_with_its_place_its_words_and_what_is_better(two: Report) -> None:

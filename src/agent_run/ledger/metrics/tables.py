@@ -24,10 +24,11 @@ class Table:
 def quality_table(metrics: Metrics) -> Table:
     """Return the numbers that stand for the work as a whole."""
     quality, people = metrics.quality, metrics.people
+    runs = "run" if metrics.runs == 1 else "runs"
     statuses = ", ".join(f"{count} {name}" for name, count in sorted(quality.statuses.items()))
     fences = ", ".join(f"{kind} {count}" for kind, count in sorted(quality.fences.items()))
     rows = (
-        ("tasks", f"{metrics.tasks} in {metrics.runs} runs", statuses),
+        ("tasks", f"{metrics.tasks} in {metrics.runs} {runs}", statuses),
         ("first-pass acceptance", *_share(quality.first_pass)),
         ("rework", *_share(quality.rework)),
         ("escalation rate", *_share(people.escalated)),

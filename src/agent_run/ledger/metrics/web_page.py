@@ -62,7 +62,8 @@ def _body(metrics: Metrics, title: str) -> Iterator[Markup]:
     yield from _section("people", "People", [answering_table(metrics)])
     yield from _tables("people-why", [reason_table(metrics)], bars=1)
     yield from _tables("people-agree", [agreement_table(metrics)])
-    yield _explained("agreement")
+    if metrics.people.agreement_by_step:
+        yield _explained("agreement")
     yield from _section("budgets", "Budgets", [over_table(metrics), budget_table(metrics)])
     yield _explained("budgets")
     yield from _section("cost", "Cost", [cost_table("model", metrics.costs.by_model)])

@@ -91,6 +91,7 @@ a.pill:hover{{text-decoration:underline}}
 .rows{{list-style:none;padding:0;margin:0}}
 .rows li{{display:grid;gap:.25rem .75rem;grid-template-columns:1fr auto;padding:.5rem .75rem;
 background:var(--card);border:1px solid var(--rule);margin-bottom:-1px}}
+.rows a:first-child{{justify-self:start}}
 .rows li>:last-child{{grid-column:1/-1}}
 @media(min-width:48rem){{.rows li{{grid-template-columns:15rem 8rem 1fr}}
 .rows li>:last-child{{grid-column:auto}}}}
@@ -116,7 +117,7 @@ figure text{{fill:var(--soft);font-size:13px}}
 .dot,.bar{{fill:var(--accent)}}
 .fell{{fill:var(--bad-wash)}}
 figure text.fall{{fill:var(--bad)}}
-@media print{{body{{background:none;font-size:10pt}}
+@media print{{:root{{color-scheme:light}}body{{background:#fff;font-size:10pt}}
 .long,.said{{max-height:none;overflow:visible}}
 details::details-content{{content-visibility:visible;block-size:auto}}
 h2,h3{{break-after:avoid}}tr,.tile,figure{{break-inside:avoid}}}}

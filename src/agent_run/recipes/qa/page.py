@@ -49,7 +49,7 @@ def to_html(report: Report, score: Score | None) -> str:
 def _body(report: Report, score: Score | None) -> Iterator[Markup]:
     verdict = pill(VERDICTS[report.status], _MOODS[report.status])
     folder, names = _short_names(report)
-    where = f" Folder: <code>{words(folder)}</code>." if folder else ""
+    where = f" Folder: <code>{words(folder)}</code>" if folder else ""
     yield Markup(f"<h1>Content QA: {verdict}</h1>")
     yield Markup(f'<p class="soft">{words(counts(report))}.{where}</p>')
     yield tiles(_tiles(report))
@@ -80,8 +80,8 @@ def _waiting(report: Report) -> Iterator[Markup]:
     if count:
         said = "1 check stands" if count == 1 else f"{count} checks stand"
         yield Markup(
-            f'<p class="card warn">{said} in the inbox (<code>agent-run inbox</code>) until '
-            "the draft is mended and checked again, or a person decides.</p>"
+            f'<p class="card warn">{said} in the inbox until the draft is mended and checked '
+            "again, or a person decides: <code>agent-run inbox</code></p>"
         )
 
 
@@ -174,8 +174,8 @@ def _level(severity: str) -> Markup:
 def _deciding(run_id: str, step_id: str) -> str:
     command = f"agent-run review {words(run_id)}/{words(step_id)}"
     return (
-        f"To let it pass as it is: <code>{command} --approve</code>. "
-        "To fail it for good: the same with <code>--reject REASON</code>."
+        f"Let it pass as it is with <code>{command} --approve</code> "
+        "or fail it for good with <code>--reject REASON</code> instead"
     )
 
 
