@@ -11,8 +11,9 @@ from agent_run.ledger.commands import NoteApplied, NoteRolledBack
 from agent_run.ledger.metrics.confidence import confidence_by_step
 from agent_run.ledger.metrics.exposition import _number, exposition
 from agent_run.ledger.metrics.facts import Task, tasks_of
-from agent_run.ledger.metrics.plots import Plot, bar, line_plot, sparkline
+from agent_run.ledger.metrics.plots import Plot, bar, line_plot
 from agent_run.ledger.metrics.report import Metrics, as_json, measure
+from agent_run.ledger.metrics.sparks import sparkline
 from agent_run.ledger.metrics.tables import answering_table, over_table, step_table
 from agent_run.ledger.metrics.web_page import web_page
 from tests.support.books import Book

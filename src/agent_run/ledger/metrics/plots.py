@@ -1,13 +1,12 @@
-"""Small pictures of numbers: a line of blocks for terminals, SVG for pages."""
+"""Small pictures of numbers for pages, as SVG."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final
 
+from agent_run.ledger.metrics.sparks import thinned
 from agent_run.ledger.sheet.parts import Markup, words
 
-_BLOCKS: Final = "▁▂▃▄▅▆▇█"
 _WIDTH: Final = 320
 _HEIGHT: Final = 120
 _LEFT: Final = 30
@@ -33,20 +32,9 @@ class Plot:
     """How many of the newest values are marked."""
 
 
-def sparkline(values: Sequence[float], *, width: int = 24) -> str:
-    """Return shares from 0 to 1 as a line of blocks, the newest on the right.
-
-    More values than fit are drawn as means of equal stretches of time.
-    """
-    return "".join(
-        _BLOCKS[min(len(_BLOCKS) - 1, int(max(0.0, value) * len(_BLOCKS)))]
-        for value in _thinned(values, width)
-    )
-
-
 def line_plot(plot: Plot) -> Markup:
     """Return shares as a line with its scale, oldest on the left."""
-    drawn = _thinned(plot.values, _MOST_POINTS)
+    drawn = thinned(plot.values, _MOST_POINTS)
     step = (_WIDTH - _LEFT) / max(1, len(drawn) - 1)
     points = [
         f"{_LEFT + place * step:.1f},{_y(value):.1f}" for place, value in enumerate(drawn)
@@ -98,10 +86,3 @@ def _dot(point: str) -> str:
 
 def _y(value: float) -> float:
     return _TOP + (1 - min(1.0, max(0.0, value))) * (_BOTTOM - _TOP)
-
-
-def _thinned(values: Sequence[float], width: int) -> list[float]:
-    if len(values) <= width:
-        return list(values)
-    edges = [place * len(values) // width for place in range(width + 1)]
-    return [sum(values[start:end]) / (end - start) for start, end in pairwise(edges)]

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 from agent_run.ledger.metrics.budgets import BudgetLine
 from agent_run.ledger.metrics.people import Agreement
-from agent_run.ledger.metrics.plots import sparkline
 from agent_run.ledger.metrics.report import Metrics
+from agent_run.ledger.metrics.sparks import sparkline
 from agent_run.ledger.metrics.statistics import Proportion
 from agent_run.ledger.metrics.work import Cost
 
