@@ -1,5 +1,6 @@
 """All claims of a process are kept together; each is lost alone."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -11,9 +12,11 @@ import anyio
 import pytest
 
 from agent_run.contract.manifest import Manifest
+from agent_run.contract.plan import Plan
 from agent_run.contract.record import Record
 from agent_run.engine.bench import at_bench
 from agent_run.engine.execute import Ordered, execute_at
+from agent_run.engine.runs import crew_of, run_plan
 from agent_run.engine.site import Site
 from agent_run.errors import StaleClaim
 from agent_run.ledger.commands import Cancel, Post
@@ -24,6 +27,19 @@ from tests.support.sites import file_less_site
 RUN = "many"
 SHORT = timedelta(seconds=0.3)
 LONG = timedelta(minutes=10)
+
+
+@dataclass
+class Meeting:
+    """Blocks a thread until all who are expected do so too."""
+
+    barrier: threading.Barrier
+    name: str = "meeting"
+    wants_workspace: bool = False
+
+    async def run(self, job: Job) -> Work:
+        await anyio.to_thread.run_sync(self.barrier.wait, 30)
+        return Work(Record(status="done", output=1, confidence=1.0), Seen(exit_code=0))
 
 
 @dataclass
@@ -95,3 +111,17 @@ def test_work_without_files_ends_soon_after_its_task_is_cancelled(site: Site) ->
     assert ended.group_contains(StaleClaim, match="the task is cancelled")
     statuses = {name: task.status for name, task in site.desk.run(RUN).tasks.items()}
     assert statuses == {"a": Status.ACCEPTED, "b": Status.CANCELLED, "c": Status.READY}
+
+
+def test_every_hand_may_block_a_thread_and_claims_are_still_kept(tmp_path: Path) -> None:
+    hands = 60
+    names = [f"t{number}" for number in range(hands)]
+    meeting = Meeting(threading.Barrier(hands))
+    steps = [{"task_id": name, "objective": "meet", "executor": "meeting"} for name in names]
+    plan = Plan.model_validate({"steps": steps})
+    with closing((site := file_less_site(tmp_path)).desk):
+        crew = crew_of([meeting], owner="driver", at_once=hands)
+
+        done = anyio.run(partial(run_plan, site, plan, crew, run_id=RUN))
+
+    assert done.status == "accepted"

@@ -36,6 +36,17 @@ def _surroundings(words: FunctionT) -> FunctionT:
     return words
 
 
+def _at_once(words: FunctionT) -> FunctionT:
+    return click.option(
+        "--at-once",
+        type=click.IntRange(1, 256),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="How many at the same time.",
+    )(words)
+
+
 @works_in("agent_run.cli.work.executing:execute")
 @click.argument("target", metavar="TASK|FILE")
 @click.option("--executor", type=TEXT, metavar="NAME", help="Who does the work.")
@@ -133,11 +144,12 @@ def cancel() -> None:
 @click.option("--run", "run_id", type=NAME, metavar="RUN", help="Only tasks of this run.")
 @click.option("--no-judge", is_flag=True, help="Leave the verdict to another process.")
 @click.option("--jsonl", is_flag=True, help="One JSON object for each task that was worked on.")
+@_at_once
 @_surroundings
 def worker() -> None:
     """Claim and do tasks as they come, on one or many machines.
 
-    Ends cleanly on an interrupt: the claim is given back and no process is left.
+    Ends cleanly on an interrupt: every claim is given back and no process is left.
     """
 
 
@@ -145,6 +157,7 @@ def worker() -> None:
 @click.option("--once", is_flag=True, help="End when nothing waits for a verdict.")
 @click.option("--run", "run_id", type=NAME, metavar="RUN", help="Only tasks of this run.")
 @click.option("--jsonl", is_flag=True, help="One JSON object for each verdict.")
+@_at_once
 @_surroundings
 def judge() -> None:
     """Judge records as they are submitted.

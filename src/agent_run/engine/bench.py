@@ -6,6 +6,7 @@ What many tasks write at one moment is one commit, and one heartbeat keeps all t
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 import anyio
 
@@ -15,6 +16,8 @@ from agent_run.engine.aside import aside
 from agent_run.engine.keeping import Keeper
 from agent_run.engine.site import Site
 from agent_run.engine.telling import Told, to_nobody
+
+_OTHER_THREADS: Final = 40
 
 
 @dataclass(slots=True)
@@ -84,12 +87,16 @@ def bench_of(site: Site, *, many: bool = False, at_the_desk: int | None = None) 
 
 @asynccontextmanager
 async def at_bench(
-    site: Site, *, many: bool = False, at_the_desk: int | None = None
+    site: Site, *, many: bool = False, hands: int = 1, at_the_desk: int | None = None
 ) -> AsyncIterator[Bench]:
     """Offer a bench on which claims are kept as long as they are worked under.
 
-    `at_the_desk` is how many may be on their way from one piece of work to the next.
+    `hands` is how many tasks are worked on at once, and `at_the_desk` how many of them may
+    be on their way from one piece of work to the next.
     """
+    # Work may block a thread for as long as it takes; heartbeats must still find one.
+    threads = anyio.to_thread.current_default_thread_limiter()
+    threads.total_tokens = max(threads.total_tokens, hands + _OTHER_THREADS)
     bench = bench_of(site, many=many, at_the_desk=at_the_desk)
     trouble: Exception | None = None
     async with anyio.create_task_group() as group:

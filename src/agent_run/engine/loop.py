@@ -103,7 +103,7 @@ async def drive(site: Site, run_id: RunId, topology: Topology, crew: Crew) -> Ru
     It ends when everything is settled, or when all that is left waits for a person.
     """
     async with (
-        at_bench(site, many=True, at_the_desk=_AT_THE_DESK) as bench,
+        at_bench(site, many=True, hands=crew.at_once, at_the_desk=_AT_THE_DESK) as bench,
         anyio.create_task_group() as group,
     ):
         await aside(lambda: tidy(site))

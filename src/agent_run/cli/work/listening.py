@@ -36,12 +36,12 @@ class Transcript:
         self._summary: Told | None = None
 
     def __call__(self, told: Told) -> None:
-        if told.topic == "summary":
-            self._summary = told
-            return
         if told.topic != "test":
             self.finish()
-        self._write(told)
+        if told.topic == "summary":
+            self._summary = told
+        else:
+            self._write(told)
 
     def finish(self) -> None:
         """Write what still waits."""

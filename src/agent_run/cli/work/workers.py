@@ -1,58 +1,39 @@
-"""The work of `worker` and `judge`: long-running claimers for one or many machines."""
+"""The work of `worker` and `judge`: what they take, and what they do with it."""
 
-import random
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
-from typing import Final, TypedDict, Unpack
+from typing import Final, TypeAlias, Unpack
 
 import anyio
 
 from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Speech
-from agent_run.cli.work.door import Door, opened
-from agent_run.cli.work.ending import Ending, ending_of
-from agent_run.cli.work.executing import fenced, warn_of_fence
-from agent_run.cli.work.listening import Transcript, completed, transcript
-from agent_run.cli.work.verifying import judged
+from agent_run.cli.work.door import opened
+from agent_run.cli.work.ending import ending_of
+from agent_run.cli.work.serving import Around, Piece, Shift, begun, served
 from agent_run.contract.base import RunId, TaskId
 from agent_run.contract.claim import ClaimCheck
 from agent_run.desk import Desk
 from agent_run.engine.aside import aside
-from agent_run.engine.bench import at_bench
-from agent_run.engine.site import Site
+from agent_run.engine.bench import Bench
+from agent_run.engine.judge import judge_at
 from agent_run.engine.telling import Told, tell_claim
 from agent_run.engine.worker import attempt
-from agent_run.errors import (
-    AgentRunError,
-    ContractError,
-    TransitionError,
-    Unfit,
-    WorkspaceError,
-)
+from agent_run.errors import ContractError, TransitionError, WorkspaceError
 from agent_run.ledger.commands import Command, Expire, Lapse
-from agent_run.ledger.state import Status
+from agent_run.ledger.state import RunState, Status
 from agent_run.ports.executor import Executor
+from agent_run.ports.store import TaskRow
 from agent_run.ports.store import Wanted as Kind
-from agent_run.wiring.settings import FenceMode, Settings
-from agent_run.wiring.site import Wanted, open_executor, open_site
+from agent_run.wiring.settings import Settings
+from agent_run.wiring.site import open_executor
 
-_LONGEST_WAIT: Final = 1.0
-_LONGEST_PATIENCE: Final = 60.0
-_AT_ONCE: Final = 100
+_MOST_ROWS: Final = 100
 _SWEEPER: Final = "sweeper"
-
-
-class Around(TypedDict):
-    """What may be said about the machine and the run."""
-
-    once: bool
-    run_id: RunId | None
-    jsonl: bool
-    cached: bool
-    dirty: str | None
-    fence: FenceMode | None
+_Place: TypeAlias = tuple[RunId, TaskId, int]
+"""A record, by the page it stands on."""
 
 
 class Wish(Around):
@@ -64,123 +45,118 @@ class Wish(Around):
     no_judge: bool
 
 
-@dataclass(slots=True)
-class _Shift:
-    """One process at work, and what came of it so far."""
-
-    speech: Speech
-    site: Site
-    settings: Settings
-    around: Around
-    tell: Transcript
-    done: dict[str, int] = field(default_factory=dict)
-    code: Exit = Exit.DONE
-    passed_over: set[tuple[RunId, TaskId, int]] = field(default_factory=set)
-    """Records that cannot be judged here, each with the page it stands on."""
-
-    @property
-    def desk(self) -> Desk:
-        return self.site.desk
-
-    def end_with(self, ending: Ending) -> None:
-        """Note how a task came out, and tell it to whoever reads a stream."""
-        self.done[ending.status] = self.done.get(ending.status, 0) + 1
-        if ending.code is not Exit.DONE:
-            self.code = ending.code
-        if self.around["jsonl"]:
-            self.speech.line(ending.as_json())
-
-
 def worker(speech: Speech, **wish: Unpack[Wish]) -> int:
     """Claim, do and judge tasks until nothing is left, or for ever."""
     with opened(speech, writes=True) as door:
-        shift = _begun(door, wish)
+        shift = begun(door, wish)
         names, default = _names(shift.settings, wish["executors"])
         owner = wish["owner"] or shift.settings.owner
         if wish["run_id"] is not None:
             door.desk.run(wish["run_id"])
         desk = shift.site.desk
-        hands = {name: open_executor(name, shift.settings, desk=desk) for name in names}
-        crew = _Crew(shift, hands, default, owner, wish["ttl"], judges=not wish["no_judge"])
-        return _served(shift, crew.one_more)
+        executors = {name: open_executor(name, shift.settings, desk=desk) for name in names}
+        crew = _Crew(shift, executors, default, owner, wish["ttl"], not wish["no_judge"])
+        return served(shift, crew.take)
 
 
 def judge(speech: Speech, **around: Unpack[Around]) -> int:
     """Judge what was submitted until nothing is left, or for ever."""
     with opened(speech, writes=True) as door:
-        shift = _begun(door, around)
-        return _served(shift, lambda: _judge_one(shift))
+        shift = begun(door, around)
+        return served(shift, _Court(shift).take)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Crew:
     """The executors that one worker process can let loose."""
 
-    shift: _Shift
-    hands: dict[str, Executor]
+    shift: Shift
+    executors: dict[str, Executor]
     default: str
     owner: str
     ttl: timedelta | None
     judges: bool
 
-    async def one_more(self) -> bool:
-        """Work on the most urgent task; say whether there was one."""
-        desk = self.shift.desk
-        await aside(lambda: sweep(desk))
+    async def take(self, bench: Bench) -> Piece | None:
+        """Claim the most urgent task."""
+        await aside(lambda: sweep(self.shift.desk))
         with anyio.CancelScope(shield=True):
             # A claim that was granted must come into the hands of someone who gives it back.
-            check = await aside(
-                lambda: desk.claim_next(
-                    owner=self.owner,
-                    ttl=self.ttl,
-                    run_id=self.shift.around["run_id"],
-                    executors=tuple(self.hands),
-                )
-            )
-        if check is None:
-            return False
-        await self._attempt(check.run_id or check.task_id, check)
-        return True
+            claimed = await aside(self._claimed)
+        return None if claimed is None else partial(self._attempt, bench, *claimed)
 
-    async def _attempt(self, run_id: RunId, check: ClaimCheck) -> None:
-        shift, task_id = self.shift, check.task_id
-        run = await aside(lambda: shift.desk.run(run_id))
-        manifest = run.tasks[task_id].manifest
-        tell_claim(shift.site.tell, check, self.ttl or manifest.claim_ttl)
-        executor = self.hands[manifest.executor or self.default]
+    def _claimed(self) -> tuple[ClaimCheck, RunState] | None:
+        desk, run_id = self.shift.desk, self.shift.around["run_id"]
+        check = desk.claim_next(
+            owner=self.owner, ttl=self.ttl, run_id=run_id, executors=tuple(self.executors)
+        )
+        return None if check is None else (check, desk.run(check.run_id or check.task_id))
+
+    async def _attempt(self, bench: Bench, check: ClaimCheck, run: RunState) -> None:
+        shift, task_id, run_id = self.shift, check.task_id, check.run_id or check.task_id
+        site, manifest = bench.about(task_id), run.tasks[task_id].manifest
+        tell_claim(site.tell, check, self.ttl or manifest.claim_ttl)
+        executor = self.executors[manifest.executor or self.default]
         try:
-            async with at_bench(shift.site) as bench:
-                state = await attempt(bench, check, executor, run=run)
-            if self.judges and state.tasks[task_id].status is Status.SUBMITTED:
-                await judged(shift.site, run_id, task_id)
+            run = await attempt(bench, check, executor, run=run)
+            if self.judges:
+                run = await _judged(bench, run_id, task_id, run)
         except TransitionError as lost:
-            shift.site.tell(Told("claim", f"lost: {lost}"))
+            site.tell(Told("claim", f"lost: {lost}"))
             shift.code = Exit.NOT_YOURS
             return
-        if self.judges or state.tasks[task_id].status is not Status.SUBMITTED:
+        if run.tasks[task_id].status is not Status.SUBMITTED:
             shift.end_with(await aside(lambda: ending_of(shift.desk, run_id, task_id)))
 
 
-async def _judge_one(shift: _Shift) -> bool:
-    """Judge one record; say whether there was one."""
-    await aside(lambda: sweep(shift.desk))
-    most = _AT_ONCE + len(shift.passed_over)
-    for row in await aside(
-        lambda: shift.desk.find("submitted", limit=most, run_id=shift.around["run_id"])
-    ):
-        place = (row.run_id, row.task_id, row.changed)
-        if place in shift.passed_over:
-            continue
+@dataclass(frozen=True, slots=True)
+class _Court:
+    """The records that one judge process has before it."""
+
+    shift: Shift
+    heard: set[_Place] = field(default_factory=set)
+    """Those that are being judged."""
+    passed_over: set[_Place] = field(default_factory=set)
+    """Those that cannot be judged here."""
+
+    async def take(self, bench: Bench) -> Piece | None:
+        """Take the most urgent record that nobody here has before them."""
+        desk, run_id = self.shift.desk, self.shift.around["run_id"]
+        await aside(lambda: sweep(desk))
+        known = self.heard | self.passed_over
+        most = _MOST_ROWS + len(known)
+        for row in await aside(lambda: desk.find("submitted", limit=most, run_id=run_id)):
+            if _place(row) not in known:
+                self.heard.add(_place(row))
+                return partial(self._judge, bench, row)
+        return None
+
+    async def _judge(self, bench: Bench, row: TaskRow) -> None:
+        shift, run_id, task_id = self.shift, row.run_id, row.task_id
         try:
-            await judged(shift.site, row.run_id, row.task_id)
+            run = await aside(lambda: shift.desk.run(run_id))
+            # Whoever was first has judged it, if it is submitted no more: that is refused.
+            run = await judge_at(bench, run_id, task_id, run=run)
+            await _judged(bench, run_id, task_id, run)
         except (TransitionError, WorkspaceError) as error:
             # Someone else judged it, or its files lie on another machine.
-            shift.passed_over.add(place)
-            shift.speech.tell(f"task {row.task_id!r} of run {row.run_id!r}: {error}")
-            continue
-        shift.end_with(await aside(partial(ending_of, shift.desk, row.run_id, row.task_id)))
-        return True
-    return False
+            self.passed_over.add(_place(row))
+            shift.speech.tell(f"task {task_id!r} of run {run_id!r}: {error}")
+            return
+        finally:
+            self.heard.discard(_place(row))
+        shift.end_with(await aside(lambda: ending_of(shift.desk, run_id, task_id)))
+
+
+async def _judged(bench: Bench, run_id: RunId, task_id: TaskId, run: RunState) -> RunState:
+    """Judge until the gates know, or a person is asked because they do not."""
+    while run.tasks[task_id].status is Status.SUBMITTED:
+        run = await judge_at(bench, run_id, task_id, run=run)
+    return run
+
+
+def _place(row: TaskRow) -> _Place:
+    return row.run_id, row.task_id, row.changed
 
 
 def sweep(desk: Desk) -> int:
@@ -198,17 +174,8 @@ def sweep(desk: Desk) -> int:
 def _overdue(desk: Desk) -> Iterator[tuple[RunId, Command]]:
     kinds: dict[Kind, type[Expire | Lapse]] = {"expired": Expire, "overdue": Lapse}
     for kind, wish in kinds.items():
-        for row in desk.find(kind, limit=_AT_ONCE):
+        for row in desk.find(kind, limit=_MOST_ROWS):
             yield row.run_id, wish(task_id=row.task_id, actor=_SWEEPER)
-
-
-def _begun(door: Door, around: Around) -> _Shift:
-    speech, settings = door.speech, fenced(door.settings, around["fence"])
-    tell = transcript(speech, aside=around["jsonl"])
-    wanted = Wanted(tell=tell, cached=around["cached"], dirty=around["dirty"])
-    site = open_site(door.desk, settings, wanted)
-    warn_of_fence(speech, site)
-    return _Shift(speech, site, settings, around, tell)
 
 
 def _names(settings: Settings, asked: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
@@ -221,42 +188,3 @@ def _names(settings: Settings, asked: tuple[str, ...]) -> tuple[tuple[str, ...],
         msg = "no executor is named for tasks that name none: use --executor, or set one"
         raise ContractError(msg)
     return tuple(dict.fromkeys((default, *names))), default
-
-
-def _served(shift: _Shift, one_more: Callable[[], Awaitable[bool]]) -> int:
-    try:
-        completed(lambda: _serve(shift, one_more), shift.speech, shift.tell)
-    finally:
-        if shift.speech.as_json and not shift.around["jsonl"]:
-            shift.speech.object({"done": sum(shift.done.values()), "status": shift.done})
-    return shift.code if shift.around["once"] else Exit.DONE
-
-
-async def _serve(shift: _Shift, one_more: Callable[[], Awaitable[bool]]) -> None:
-    once, longest = shift.around["once"], _LONGEST_WAIT
-    while True:
-        try:
-            worked, longest = await one_more(), _LONGEST_WAIT
-        except Unfit:
-            raise
-        except AgentRunError as error:
-            # The ledger may come back, or the task; who asks too often fills the ledger.
-            if once:
-                raise
-            shift.speech.warn(str(error))
-            worked, longest = False, min(2 * longest, _LONGEST_PATIENCE)
-        shift.tell.finish()
-        if not worked and once:
-            return
-        if not worked:
-            # Workers that woke up together must not ask together again and again.
-            pause = random.uniform(longest / 5, longest)  # noqa: S311 - no secret
-            await _wait(shift.desk, pause, in_vain=longest > _LONGEST_WAIT)
-
-
-async def _wait(desk: Desk, seconds: float, *, in_vain: bool) -> None:
-    """Wait until something new is written; after trouble, wait out the whole time."""
-    if in_vain:
-        await anyio.sleep(seconds)
-    else:
-        await aside(partial(desk.wait, timedelta(seconds=seconds)))
