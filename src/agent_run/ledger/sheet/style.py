@@ -98,6 +98,7 @@ background:var(--card);border:1px solid var(--rule);margin-bottom:-1px}}
 .rows .soft{{white-space:nowrap}}
 .scroll{{overflow:auto}}
 .long{{max-height:36rem}}
+.long thead th{{position:sticky;top:0;z-index:1;background:var(--card)}}
 table{{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}}
 caption{{text-align:left;padding:.5rem .75rem;position:sticky;left:0}}
 th,td{{text-align:left;vertical-align:top;padding:.35rem .75rem;
