@@ -8,16 +8,9 @@ import re
 from decimal import Decimal
 from typing import Final
 
+from agent_run.executors.presets import reading, shapes
 from agent_run.executors.presets.demands import address, chat_model, key_of
 from agent_run.executors.presets.prompt import brief_text
-from agent_run.executors.presets.reading import clean, reason
-from agent_run.executors.presets.shapes import (
-    Assignment,
-    Invocation,
-    Observation,
-    Output,
-    Preset,
-)
 
 _TOKENS: Final = re.compile(
     r"^Tokens: ([\d.,]+)(k?) sent,.*?([\d.,]+)(k?) received", re.MULTILINE
@@ -28,7 +21,7 @@ _FAILURE: Final = re.compile(r"^litellm\.\w+: .*(?:\n(?!Retrying|The ).+)*", re.
 _DEAREST: Final = Decimal(10**9)
 
 
-def invocation(assignment: Assignment) -> Invocation:
+def invocation(assignment: shapes.Assignment) -> shapes.Invocation:
     endpoint, home = assignment.endpoint, assignment.home
     base_url, model = address(endpoint, "aider")
     message, settings = home / "message.md", home / "aider.conf.yml"
@@ -40,7 +33,7 @@ def invocation(assignment: Assignment) -> Invocation:
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     }
     placeholder, secrets = key_of(endpoint, "OPENAI_API_KEY")
-    return Invocation(
+    return shapes.Invocation(
         argv=(
             *assignment.program.argv,
             *("--model", chat_model(model)),
@@ -61,7 +54,6 @@ def invocation(assignment: Assignment) -> Invocation:
             prices: json.dumps({"agent-run": {}}),
         },
         folders=(home / "tmp", prices.parent),
-        results={},
         readable=assignment.program.readable,
         hosts=endpoint.hosts(base_url),
     )
@@ -85,7 +77,7 @@ _FLAGS: Final = (
 )
 
 
-def _histories(assignment: Assignment) -> tuple[str, ...]:
+def _histories(assignment: shapes.Assignment) -> tuple[str, ...]:
     home = assignment.home
     return (
         *("--input-history-file", str(home / "input.history")),
@@ -94,26 +86,28 @@ def _histories(assignment: Assignment) -> tuple[str, ...]:
     )
 
 
-def read_events(output: Output) -> Observation:
+def read_events(output: shapes.Output) -> shapes.Observation:
     answers = _TOKENS.findall(output.stdout)
     costs = [Decimal(cost) for cost in _COST.findall(output.stdout)]
     model = _MODEL.search(output.stdout)
-    return Observation(
+    return shapes.Observation(
         tokens_in=sum(_number(sent, unit) for sent, unit, _, _ in answers),
         tokens_out=sum(_number(received, unit) for _, _, received, unit in answers),
         requests_made=len(answers),
         cost_usd=sum(costs, start=Decimal(0)) or None,
-        model=clean(model.group(1)) if model else None,
-        transcript=tuple(clean(line) for line in output.stdout.split("\n") if line.strip()),
+        model=reading.clean(model.group(1)) if model else None,
+        transcript=tuple(
+            reading.clean(line) for line in output.stdout.split("\n") if line.strip()
+        ),
         error=_error(output, answered=bool(answers)),
     )
 
 
-def _error(output: Output, *, answered: bool) -> str | None:
+def _error(output: shapes.Output, *, answered: bool) -> str | None:
     failures = _FAILURE.findall(output.stdout)
     if output.exit_code == 0 and answered:
         return None
-    return reason(failures[-1] if failures else "", output, "aider")
+    return reading.reason(failures[-1] if failures else "", output, "aider")
 
 
 def _number(digits: str, unit: str) -> int:
@@ -123,4 +117,4 @@ def _number(digits: str, unit: str) -> int:
     return int(min(Decimal(plain) * (1_000 if unit else 1), _DEAREST))
 
 
-AIDER: Final = Preset("aider", "aider", invocation, read_events)
+AIDER: Final = shapes.Preset("aider", "aider", invocation, read_events)

@@ -11,28 +11,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from agent_run.executors.presets import reading, shapes
 from agent_run.executors.presets.prompt import prompt
-from agent_run.executors.presets.reading import (
-    NOTHING,
-    Event,
-    code,
-    count,
-    events,
-    inner,
-    objects,
-    reason,
-    text,
-)
 from agent_run.executors.presets.record import SCHEMA_TEXT, record_in
-from agent_run.executors.presets.shapes import (
-    Assignment,
-    CommandRun,
-    Endpoint,
-    Invocation,
-    Observation,
-    Output,
-    Preset,
-)
 
 VENDOR: Final = "https://api.openai.com/v1"
 KEY: Final = "AGENT_RUN_MODEL_KEY"
@@ -62,7 +43,7 @@ _SHOWN: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
-def invocation(assignment: Assignment) -> Invocation:
+def invocation(assignment: shapes.Assignment) -> shapes.Invocation:
     endpoint, home = assignment.endpoint, assignment.home
     key = endpoint.api_key_env or ("OPENAI_API_KEY" if endpoint.base_url is None else None)
     own = home / ".codex"
@@ -79,20 +60,19 @@ def invocation(assignment: Assignment) -> Invocation:
         *("--output-schema", str(schema)),
         "--",
     )
-    return Invocation(
+    return shapes.Invocation(
         argv=(*assignment.program.argv, *flags, prompt(assignment)),
         cwd=assignment.workspace,
         env=env if key else {**env, KEY: "none"},
         secrets={} if key is None else {KEY: key},
         files={own / "config.toml": configuration(endpoint), schema: SCHEMA_TEXT},
         folders=(own, home / "tmp"),
-        results={},
         readable=assignment.program.readable,
         hosts=endpoint.hosts(VENDOR),
     )
 
 
-def configuration(endpoint: Endpoint) -> str:
+def configuration(endpoint: shapes.Endpoint) -> str:
     """Return the configuration file: one provider, no traffic but the model's."""
     model = [f'model = "{endpoint.model}"'] if endpoint.model is not None else []
     lines = [
@@ -120,39 +100,49 @@ def configuration(endpoint: Endpoint) -> str:
     return "\n".join(lines) + "\n"
 
 
-def read_events(output: Output) -> Observation:
-    seen = tuple(events(output.stdout))
-    items = [inner(one, "item") for one in seen if one.get("type") == "item.completed"]
-    answers = [text(one.get("text")) for one in items if one.get("type") == "agent_message"]
-    usages = [inner(one, "usage") for one in seen if one.get("type") == "turn.completed"]
-    return Observation(
+def read_events(output: shapes.Output) -> shapes.Observation:
+    seen = tuple(reading.events(output.stdout))
+    items = [reading.inner(one, "item") for one in seen if one.get("type") == "item.completed"]
+    answers = [
+        reading.text(one.get("text")) for one in items if one.get("type") == "agent_message"
+    ]
+    usages = [
+        reading.inner(one, "usage") for one in seen if one.get("type") == "turn.completed"
+    ]
+    return shapes.Observation(
         record=record_in(answers[-1]) if answers else None,
         commands_run=_commands(seen),
-        tokens_in=sum(count(one.get("input_tokens")) for one in usages),
-        tokens_out=sum(count(one.get("output_tokens")) for one in usages),
+        tokens_in=sum(reading.count(one.get("input_tokens")) for one in usages),
+        tokens_out=sum(reading.count(one.get("output_tokens")) for one in usages),
         transcript=tuple(_line(item) for item in items),
         error=_error(seen, output),
     )
 
 
-def _error(seen: tuple[Event, ...], output: Output) -> str | None:
+def _error(seen: tuple[reading.Event, ...], output: shapes.Output) -> str | None:
     kinds = [one.get("type") for one in seen]
     if output.exit_code == 0 and "turn.completed" in kinds and "turn.failed" not in kinds:
         return None
-    failed = next((one for one in reversed(seen) if one.get("type") == "turn.failed"), NOTHING)
-    told = next((one for one in reversed(seen) if one.get("type") == "error"), NOTHING)
-    said = text(inner(failed, "error").get("message")) or text(told.get("message"))
-    return reason(said, output, "codex")
+    failed = next(
+        (one for one in reversed(seen) if one.get("type") == "turn.failed"), reading.NOTHING
+    )
+    told = next((one for one in reversed(seen) if one.get("type") == "error"), reading.NOTHING)
+    said = reading.text(reading.inner(failed, "error").get("message")) or reading.text(
+        told.get("message")
+    )
+    return reading.reason(said, output, "codex")
 
 
-def _commands(seen: tuple[Event, ...]) -> tuple[CommandRun, ...]:
+def _commands(seen: tuple[reading.Event, ...]) -> tuple[shapes.CommandRun, ...]:
     # A command that was running when the end came has started, but never completed.
-    runs: dict[str, CommandRun] = {}
+    runs: dict[str, shapes.CommandRun] = {}
     for event in seen:
-        item = inner(event, "item")
+        item = reading.inner(event, "item")
         if item.get("type") == "command_execution":
-            command = unwrapped(text(item.get("command")))
-            runs[str(item.get("id"))] = CommandRun(command, code(item.get("exit_code")))
+            command = unwrapped(reading.text(item.get("command")))
+            runs[str(item.get("id"))] = shapes.CommandRun(
+                command, reading.code(item.get("exit_code"))
+            )
     return tuple(runs.values())
 
 
@@ -166,13 +156,16 @@ def unwrapped(command: str) -> str:
     return words[2] if wrapped and os.path.basename(words[0]) in _SHELLS else command  # noqa: PTH119
 
 
-def _line(item: Event) -> str:
-    kind = text(item.get("type"))
+def _line(item: reading.Event) -> str:
+    kind = reading.text(item.get("type"))
     if kind == "file_change":
-        changed = [text(one.get("path")) for one in objects(item.get("changes"))]
+        changed = [
+            reading.text(one.get("path")) for one in reading.objects(item.get("changes"))
+        ]
         return f"{kind} {' '.join(changed)}"
     shown = item.get(_SHOWN.get(kind, ""))
-    return f"{kind} {text(shown) or text(json.dumps(dict(item), ensure_ascii=False))}"
+    told = reading.text(shown) or reading.text(json.dumps(dict(item), ensure_ascii=False))
+    return f"{kind} {told}"
 
 
-CODEX: Final = Preset("codex", "codex", invocation, read_events)
+CODEX: Final = shapes.Preset("codex", "codex", invocation, read_events)

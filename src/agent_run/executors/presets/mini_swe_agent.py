@@ -7,35 +7,17 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from agent_run.executors.presets import reading, shapes
 from agent_run.executors.presets.demands import address, chat_model, key_of
 from agent_run.executors.presets.prompt import prompt, record_as_file
-from agent_run.executors.presets.reading import (
-    NOTHING,
-    Event,
-    code,
-    count,
-    inner,
-    money,
-    objects,
-    reason,
-    text,
-)
 from agent_run.executors.presets.record import parsed, record_in
-from agent_run.executors.presets.shapes import (
-    Assignment,
-    CommandRun,
-    Invocation,
-    Observation,
-    Output,
-    Preset,
-)
 
 COMMAND_SECONDS: Final = 600
 RETRIES: Final = 3
 _RAISED: Final = re.compile(r"^\w*(?:Error|Exception): .*(?:\n\S.*)*", re.MULTILINE)
 
 
-def invocation(assignment: Assignment) -> Invocation:
+def invocation(assignment: shapes.Assignment) -> shapes.Invocation:
     endpoint, home = assignment.endpoint, assignment.home
     base_url, model = address(endpoint, "mini-swe-agent")
     trajectory, record = home / "trajectory.json", home / "record.json"
@@ -63,12 +45,11 @@ def invocation(assignment: Assignment) -> Invocation:
     )
     # Joined by `=` because a brief may begin with a dash.
     task = f"--task={prompt(assignment, record_as_file(record))}"
-    return Invocation(
+    return shapes.Invocation(
         argv=(*assignment.program.argv, *flags, task),
         cwd=assignment.workspace,
         env={**env, **placeholder},
         secrets=secrets,
-        files={},
         folders=(home / "tmp", home / ".mini"),
         results={"trajectory": trajectory, "record": record},
         readable=assignment.program.readable,
@@ -76,57 +57,60 @@ def invocation(assignment: Assignment) -> Invocation:
     )
 
 
-def read_events(output: Output) -> Observation:
+def read_events(output: shapes.Output) -> shapes.Observation:
     trajectory = parsed(output.files.get("trajectory", ""))
-    whole = trajectory if isinstance(trajectory, dict) else NOTHING
-    messages = objects(whole.get("messages"))
-    info = inner(whole, "info")
-    answers = [inner(one, "extra", "response") for one in messages if _is_answer(one)]
-    ended = inner(messages[-1], "extra") if messages else NOTHING
-    submission = text(ended.get("submission"))
-    usages = [inner(one, "usage") for one in answers]
-    return Observation(
+    whole = trajectory if isinstance(trajectory, dict) else reading.NOTHING
+    messages = reading.objects(whole.get("messages"))
+    info = reading.inner(whole, "info")
+    answers = [reading.inner(one, "extra", "response") for one in messages if _is_answer(one)]
+    ended = reading.inner(messages[-1], "extra") if messages else reading.NOTHING
+    submission = reading.text(ended.get("submission"))
+    usages = [reading.inner(one, "usage") for one in answers]
+    return shapes.Observation(
         record=record_in(output.files.get("record", "")) or record_in(submission),
         commands_run=tuple(_commands(messages)),
-        tokens_in=sum(count(one.get("prompt_tokens")) for one in usages),
-        tokens_out=sum(count(one.get("completion_tokens")) for one in usages),
-        requests_made=count(inner(info, "model_stats").get("api_calls")),
-        cost_usd=money(inner(info, "model_stats").get("instance_cost")),
-        model=text(answers[-1].get("model")) or None if answers else None,
+        tokens_in=sum(reading.count(one.get("prompt_tokens")) for one in usages),
+        tokens_out=sum(reading.count(one.get("completion_tokens")) for one in usages),
+        requests_made=reading.count(reading.inner(info, "model_stats").get("api_calls")),
+        cost_usd=reading.money(reading.inner(info, "model_stats").get("instance_cost")),
+        model=reading.text(answers[-1].get("model")) or None if answers else None,
         transcript=tuple(_line(one) for one in messages[2:]),
         error=_error(ended, output),
     )
 
 
-def _error(ended: Event, output: Output) -> str | None:
-    status = text(ended.get("exit_status"))
+def _error(ended: reading.Event, output: shapes.Output) -> str | None:
+    status = reading.text(ended.get("exit_status"))
     if output.exit_code == 0 and status == "Submitted":
         return None
     raised = _RAISED.findall(output.stdout) or _RAISED.findall(output.stderr)
-    return reason(raised[-1] if raised else status, output, "mini-swe-agent")
+    return reading.reason(raised[-1] if raised else status, output, "mini-swe-agent")
 
 
-def _is_answer(message: Event) -> bool:
+def _is_answer(message: reading.Event) -> bool:
     return message.get("role") == "assistant"
 
 
-def _commands(messages: tuple[Event, ...]) -> Iterator[CommandRun]:
-    results = {str(one.get("tool_call_id")): inner(one, "extra") for one in messages}
+def _commands(messages: tuple[reading.Event, ...]) -> Iterator[shapes.CommandRun]:
+    results = {str(one.get("tool_call_id")): reading.inner(one, "extra") for one in messages}
     for message in messages:
-        for action in objects(inner(message, "extra").get("actions")):
-            result = results.get(str(action.get("tool_call_id")), NOTHING)
-            exit_code = code(result.get("returncode"))
+        for action in reading.objects(reading.inner(message, "extra").get("actions")):
+            result = results.get(str(action.get("tool_call_id")), reading.NOTHING)
+            exit_code = reading.code(result.get("returncode"))
             # A negative code is its own, for a command that was never seen to end.
             known = exit_code if exit_code is not None and exit_code >= 0 else None
-            yield CommandRun(text(action.get("command")), known)
+            yield shapes.CommandRun(reading.text(action.get("command")), known)
 
 
-def _line(message: Event) -> str:
+def _line(message: reading.Event) -> str:
     commands = [
-        text(one.get("command")) for one in objects(inner(message, "extra").get("actions"))
+        reading.text(one.get("command"))
+        for one in reading.objects(reading.inner(message, "extra").get("actions"))
     ]
-    said = text(message.get("content"))
-    return " ".join(part for part in (text(message.get("role")), said, *commands) if part)
+    said = reading.text(message.get("content"))
+    return " ".join(
+        part for part in (reading.text(message.get("role")), said, *commands) if part
+    )
 
 
-MINI_SWE_AGENT: Final = Preset("mini-swe-agent", "mini", invocation, read_events)
+MINI_SWE_AGENT: Final = shapes.Preset("mini-swe-agent", "mini", invocation, read_events)

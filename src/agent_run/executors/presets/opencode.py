@@ -7,34 +7,17 @@ import json
 import re
 from typing import Final
 
+from agent_run.executors.presets import reading, shapes
 from agent_run.executors.presets.demands import address, key_of
 from agent_run.executors.presets.prompt import prompt, record_as_answer
-from agent_run.executors.presets.reading import (
-    Event,
-    code,
-    count,
-    events,
-    inner,
-    money,
-    reason,
-    text,
-)
 from agent_run.executors.presets.record import record_in
-from agent_run.executors.presets.shapes import (
-    Assignment,
-    CommandRun,
-    Invocation,
-    Observation,
-    Output,
-    Preset,
-)
 
 PROVIDER: Final = "agent_run"
 KEY: Final = "AGENT_RUN_MODEL_KEY"
 _LOGGED: Final = re.compile(r'level=ERROR .*?error\.error="((?:[^"\\]|\\.)*)"')
 
 
-def invocation(assignment: Assignment) -> Invocation:
+def invocation(assignment: shapes.Assignment) -> shapes.Invocation:
     endpoint, home = assignment.endpoint, assignment.home
     base_url, model = address(endpoint, "opencode")
     settings = home / "opencode.json"
@@ -59,14 +42,13 @@ def invocation(assignment: Assignment) -> Invocation:
         *("--print-logs", "--log-level", "ERROR"),
         *("-m", f"{PROVIDER}/{model}", "--"),
     )
-    return Invocation(
+    return shapes.Invocation(
         argv=(*assignment.program.argv, *flags, prompt(assignment, record_as_answer())),
         cwd=assignment.workspace,
         env={**env, **placeholder},
         secrets=secrets,
         files={settings: configuration(base_url, model)},
         folders=(home / "tmp",),
-        results={},
         readable=assignment.program.readable,
         hosts=endpoint.hosts(base_url),
     )
@@ -97,18 +79,18 @@ def configuration(base_url: str, model: str) -> str:
     )
 
 
-def read_events(output: Output) -> Observation:
-    seen = tuple(events(output.stdout))
-    parts = [(text(one.get("type")), inner(one, "part")) for one in seen]
-    said = [text(part.get("text")) for kind, part in parts if kind == "text"]
+def read_events(output: shapes.Output) -> shapes.Observation:
+    seen = tuple(reading.events(output.stdout))
+    parts = [(reading.text(one.get("type")), reading.inner(one, "part")) for one in seen]
+    said = [reading.text(part.get("text")) for kind, part in parts if kind == "text"]
     steps = [part for kind, part in parts if kind == "step_finish"]
     calls = [part for kind, part in parts if kind == "tool_use"]
-    costs = [price for step in steps if (price := money(step.get("cost"))) is not None]
-    return Observation(
+    costs = [price for step in steps if (price := reading.money(step.get("cost"))) is not None]
+    return shapes.Observation(
         record=record_in(said[-1]) if said else None,
         commands_run=tuple(_command(part) for part in calls if part.get("tool") == "bash"),
-        tokens_in=sum(_tokens_in(inner(step, "tokens")) for step in steps),
-        tokens_out=sum(_tokens_out(inner(step, "tokens")) for step in steps),
+        tokens_in=sum(_tokens_in(reading.inner(step, "tokens")) for step in steps),
+        tokens_out=sum(_tokens_out(reading.inner(step, "tokens")) for step in steps),
         requests_made=len(steps),
         cost_usd=sum(costs[1:], start=costs[0]) if costs else None,
         transcript=tuple(
@@ -118,39 +100,45 @@ def read_events(output: Output) -> Observation:
     )
 
 
-def _error(seen: tuple[Event, ...], steps: list[Event], output: Output) -> str | None:
-    told = [inner(one, "error") for one in seen if one.get("type") == "error"]
+def _error(
+    seen: tuple[reading.Event, ...], steps: list[reading.Event], output: shapes.Output
+) -> str | None:
+    told = [reading.inner(one, "error") for one in seen if one.get("type") == "error"]
     finished = bool(steps) and steps[-1].get("reason") == "stop"
     if output.exit_code == 0 and finished and not told:
         return None
     logged = _LOGGED.findall(output.stderr)
     said = [
-        text(inner(one, "data").get("message")) or text(one.get("name")) for one in told
+        reading.text(reading.inner(one, "data").get("message")) or reading.text(one.get("name"))
+        for one in told
     ] or logged
-    return reason(said[-1] if said else "", output, "opencode")
+    return reading.reason(said[-1] if said else "", output, "opencode")
 
 
-def _tokens_in(tokens: Event) -> int:
-    cache = inner(tokens, "cache")
+def _tokens_in(tokens: reading.Event) -> int:
+    cache = reading.inner(tokens, "cache")
     return sum(
-        count(one) for one in (tokens.get("input"), cache.get("read"), cache.get("write"))
+        reading.count(one)
+        for one in (tokens.get("input"), cache.get("read"), cache.get("write"))
     )
 
 
-def _tokens_out(tokens: Event) -> int:
-    return count(tokens.get("output")) + count(tokens.get("reasoning"))
+def _tokens_out(tokens: reading.Event) -> int:
+    return reading.count(tokens.get("output")) + reading.count(tokens.get("reasoning"))
 
 
-def _command(part: Event) -> CommandRun:
-    command = text(inner(part, "state", "input").get("command"))
-    return CommandRun(command, code(inner(part, "state", "metadata").get("exit")))
+def _command(part: reading.Event) -> shapes.CommandRun:
+    command = reading.text(reading.inner(part, "state", "input").get("command"))
+    return shapes.CommandRun(
+        command, reading.code(reading.inner(part, "state", "metadata").get("exit"))
+    )
 
 
-def _line(kind: str, part: Event) -> str:
+def _line(kind: str, part: reading.Event) -> str:
     if kind == "text":
-        return f"said {text(part.get('text'))}"
-    given = json.dumps(dict(inner(part, "state", "input")), ensure_ascii=False)
-    return f"{text(part.get('tool'))} {text(given)}"
+        return f"said {reading.text(part.get('text'))}"
+    given = json.dumps(dict(reading.inner(part, "state", "input")), ensure_ascii=False)
+    return f"{reading.text(part.get('tool'))} {reading.text(given)}"
 
 
-OPENCODE: Final = Preset("opencode", "opencode", invocation, read_events)
+OPENCODE: Final = shapes.Preset("opencode", "opencode", invocation, read_events)

@@ -89,7 +89,7 @@ class Assignment:
     """Existing files of the workspace that may be changed, for agents that must be told."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Invocation:
     """What to start. Standard input is closed; the wall clock belongs to the caller."""
 
@@ -97,13 +97,13 @@ class Invocation:
     cwd: Path
     env: Mapping[str, str]
     """Beside what every executor gets; nothing of the user's environment is in it."""
-    secrets: Mapping[str, str]
+    secrets: Mapping[str, str] = field(default_factory=dict)
     """Variable inside -> variable of the user's environment whose value it gets."""
-    files: Mapping[Path, str]
+    files: Mapping[Path, str] = field(default_factory=dict)
     """Configuration to write below the private home before the start."""
     folders: tuple[Path, ...]
     """Folders below the private home that must exist before the start."""
-    results: Mapping[str, Path]
+    results: Mapping[str, Path] = field(default_factory=dict)
     """Files to read afterwards, where they exist. The agent wrote them: do not follow links."""
     readable: tuple[Path, ...]
     hosts: tuple[str, ...]
