@@ -196,6 +196,20 @@ def test_large_bodies_are_kept_by_their_content_and_come_back(store: Store) -> N
     assert store.blob(hashlib.sha256(content).hexdigest()) == content
 
 
+def test_entries_are_the_pages_without_what_proves_them(store: Store) -> None:
+    body = json.dumps("🦔" * 20_000, ensure_ascii=False)
+    large = Page("r", 4, "t", "note", TRACE, body, FIRST)
+    store.append([chapter("r", 3), chapter("other", 2)])
+    store.append([Chapter("r", 3, [large], (row("r", "t"),), NOON)])
+
+    found = store.entries("r", after=0, limit=9)
+
+    assert found == [(page.seq, page.task_id, page.kind, page.body) for page in store.read("r")]
+    assert found[-1] == (4, "t", "note", body)
+    assert store.entries("r", after=1, limit=2) == found[1:3]
+    assert store.entries("nobody", after=0, limit=9) == []
+
+
 def test_a_blob_is_kept_once_under_its_digest(store: Store) -> None:
     content = bytes(range(256)) * 10
 

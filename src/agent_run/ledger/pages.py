@@ -6,7 +6,7 @@ A changed, missing, added or reordered page breaks the chain at a place that can
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from agent_run.contract.base import RunId
 from agent_run.ledger.events import KINDS, AnyEvent
@@ -34,6 +34,10 @@ class Page(NamedTuple):
     def event(self) -> AnyEvent:
         """Return what happened."""
         return KINDS[self.kind].model_validate_json(self.body)
+
+
+Entry: TypeAlias = tuple[int, str, str, str]
+"""Number, task, kind and body of a page: enough to count, too little to prove."""
 
 
 @dataclass(frozen=True, slots=True)

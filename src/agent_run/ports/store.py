@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Literal, Protocol, TypeAlias
 
 from agent_run.contract.base import RunId, TaskId
-from agent_run.ledger.pages import Page
+from agent_run.ledger.pages import Entry, Page
 from agent_run.ledger.state import Status
 
 Wanted: TypeAlias = Literal["ready", "expired", "submitted", "overdue"]
@@ -125,6 +125,13 @@ class Store(Reader, Protocol):
 
     def exclusive(self) -> AbstractContextManager[Writer]:
         """Begin a transaction that finds, reads and writes in one step."""
+        ...
+
+    def entries(self, run_id: RunId, *, after: int, limit: int) -> list[Entry]:
+        """Return what stands on the pages that `read` returns, without trace and digest.
+
+        For those who count and prove nothing; it takes half the time.
+        """
         ...
 
     def tasks(self, *, task_id: TaskId | None = None) -> list[TaskRow]:

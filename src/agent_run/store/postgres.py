@@ -16,12 +16,12 @@ from psycopg_pool import ConnectionPool
 
 from agent_run.contract.base import RunId, TaskId
 from agent_run.errors import SequenceTaken, StoreError
-from agent_run.ledger.pages import Page
+from agent_run.ledger.pages import Entry, Page
 from agent_run.ledger.state import Status
 from agent_run.ports.store import Chapter, RunRow, Search, Snapshot, TaskRow
 from agent_run.store.listener import Listener
 from agent_run.store.migrations import POSTGRES
-from agent_run.store.postgres_sql import AS_TASK, TAKEN, append, find, keep_blob, read
+from agent_run.store.postgres_sql import AS_TASK, TAKEN, append, entries, find, keep_blob, read
 from agent_run.store.rows import TASK, moment_of, set_apart, task_row
 from agent_run.store.session import NUMBER, TEXT, Kind, Session, Value
 
@@ -81,6 +81,11 @@ class PostgresStore:
         """Return the pages of a run, in order, from page `after` + 1 on."""
         with self.lent() as session:
             return read(session, run_id, after, limit)
+
+    def entries(self, run_id: RunId, *, after: int, limit: int) -> list[Entry]:
+        """Return what stands on the pages that `read` returns, without trace and digest."""
+        with self.lent() as session:
+            return entries(session, run_id, after, limit)
 
     def find(self, search: Search) -> list[TaskRow]:
         """Return open tasks, most urgent first: priority, then order of posting."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from agent_run.contract.base import RunId
-from agent_run.ledger.pages import Page
+from agent_run.ledger.pages import Entry, Page
 from agent_run.ports.store import Chapter, Search, TaskRow
 from agent_run.store.rows import BUSY, TASK, beyond_index, microseconds, set_apart, task_row
 from agent_run.store.session import NUMBER, TEXT, Kind, Session, Value
@@ -16,12 +16,15 @@ TAKEN: Final = "AR001"
 """What the database answers when another wrote the page first."""
 
 _AS_PAGE: Final[Sequence[Kind]] = (NUMBER, TEXT, TEXT, TEXT, TEXT, TEXT)
-_READ: Final = (
-    "SELECT p.seq, p.task_id, p.kind, p.trace_id, CASE WHEN p.blob IS NULL THEN p.body"
+_AS_ENTRY: Final[Sequence[Kind]] = (NUMBER, TEXT, TEXT, TEXT)
+_BODY: Final = (
+    "CASE WHEN p.blob IS NULL THEN p.body"
     " ELSE coalesce((SELECT convert_from(b.content, 'UTF8') FROM blobs b"
-    " WHERE b.digest = p.blob), '') END, p.digest"
-    " FROM pages p WHERE p.run_id = $1 AND p.seq > $2 ORDER BY p.seq LIMIT $3"
+    " WHERE b.digest = p.blob), '') END"
 )
+_OF_A_RUN: Final = "FROM pages p WHERE p.run_id = $1 AND p.seq > $2 ORDER BY p.seq LIMIT $3"
+_READ: Final = f"SELECT p.seq, p.task_id, p.kind, p.trace_id, {_BODY}, p.digest {_OF_A_RUN}"
+_ENTRIES: Final = f"SELECT p.seq, p.task_id, p.kind, {_BODY} {_OF_A_RUN}"
 _APPEND: Final = (
     "SELECT append_chapter("
     "c.book, c.after, c.trace, c.at, c.beyond, c.written, c.fresh, c.moved)"
@@ -40,6 +43,12 @@ def read(session: Session, run_id: RunId, after: int, limit: int | None) -> list
     """Return the pages of a run, in order, from page `after` + 1 on."""
     rows = session.ask(_READ, (run_id, after, limit), _AS_PAGE)
     return [Page(run_id, *row) for row in rows]
+
+
+def entries(session: Session, run_id: RunId, after: int, limit: int) -> list[Entry]:
+    """Return what stands on the pages that `read` returns, without trace and digest."""
+    rows = session.ask(_ENTRIES, (run_id, after, limit), _AS_ENTRY)
+    return [(seq, task_id, kind, body) for seq, task_id, kind, body in rows]
 
 
 def find(session: Session, search: Search, *, locking: bool) -> list[TaskRow]:

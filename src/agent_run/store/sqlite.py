@@ -17,7 +17,7 @@ from typing import IO, Any, Final, Self
 
 from agent_run.contract.base import RunId, TaskId
 from agent_run.errors import SequenceTaken, StoreError
-from agent_run.ledger.pages import Page
+from agent_run.ledger.pages import Entry, Page
 from agent_run.ledger.state import Status
 from agent_run.ports.store import Chapter, RunRow, Search, Snapshot, TaskRow
 from agent_run.store.migrations import SQLITE
@@ -32,6 +32,11 @@ from agent_run.store.rows import (
 )
 
 _POLL: Final = 0.02
+_BODY: Final = (
+    "CASE WHEN p.blob IS NULL THEN p.body ELSE coalesce("
+    "(SELECT CAST(b.content AS TEXT) FROM blobs b WHERE b.digest = p.blob), '') END"
+)
+_OF_A_RUN: Final = "FROM pages p WHERE p.run_id = ? AND p.seq > ? ORDER BY p.seq LIMIT ?"
 
 
 class SqliteStore:
@@ -62,13 +67,15 @@ class SqliteStore:
     def read(self, run_id: RunId, *, after: int = 0, limit: int | None = None) -> list[Page]:
         """Return the pages of a run, in order, from page `after` + 1 on."""
         rows = self._rows(
-            "SELECT p.seq, p.task_id, p.kind, p.trace_id,"
-            " CASE WHEN p.blob IS NULL THEN p.body ELSE coalesce("
-            "(SELECT CAST(b.content AS TEXT) FROM blobs b WHERE b.digest = p.blob), '') END,"
-            " p.digest FROM pages p WHERE p.run_id = ? AND p.seq > ? ORDER BY p.seq LIMIT ?",
+            f"SELECT p.seq, p.task_id, p.kind, p.trace_id, {_BODY}, p.digest {_OF_A_RUN}",
             (run_id, after, -1 if limit is None else limit),
         )
         return [Page(run_id, *row) for row in rows]
+
+    def entries(self, run_id: RunId, *, after: int, limit: int) -> list[Entry]:
+        """Return what stands on the pages that `read` returns, without trace and digest."""
+        sql = f"SELECT p.seq, p.task_id, p.kind, {_BODY} {_OF_A_RUN}"
+        return self._rows(sql, (run_id, after, limit))
 
     def find(self, search: Search) -> list[TaskRow]:
         """Return open tasks: the ready by priority, the others by how long they wait."""
