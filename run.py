@@ -54,17 +54,17 @@ def check(rest: Sequence[str]) -> int:
 
 def test(rest: Sequence[str]) -> int:
     """Run every check and the whole test suite, with two real coding agents."""
-    return check(()) or _pytest("-m", "not (clis and slow)", *rest)
+    return check(()) or _pytest("-m", "not (clis and slow) and not browser", *rest)
 
 
 def everything(rest: Sequence[str]) -> int:
-    """Run every check and every test, with all coding agents; installs 2.4 GB of them."""
+    """Run every check and every test, with all coding agents and a browser; installs 2.4 GB."""
     return check(()) or _pytest(*rest)
 
 
 def quick(rest: Sequence[str]) -> int:
     """Run the tests that need no races, kills or outside tools."""
-    return _pytest("-m", "not slow and not clis", *rest)
+    return _pytest("-m", "not slow and not clis and not browser", *rest)
 
 
 def docs(rest: Sequence[str]) -> int:
