@@ -4,13 +4,19 @@ import json
 from datetime import timedelta
 from decimal import Decimal
 
-from hypothesis import settings
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from hypothesis.stateful import invariant
+from pydantic import JsonValue
 
+from agent_run.contract.verdict import Finding, Verdict
+from agent_run.ledger.events import TaskAccepted
 from agent_run.ledger.fold import EMPTY, evolve
+from agent_run.ledger.metrics.decoding import passed_plainly
 from agent_run.ledger.metrics.facts import posted_since, tasks_of
 from agent_run.ledger.metrics.gathering import Gathering, gather
 from agent_run.ledger.metrics.report import as_json, measure
+from agent_run.ledger.pages import Page, seal
 from agent_run.ledger.state import Status
 from tests.ledger.test_rules_hold import Ledger
 from tests.support.books import Book
@@ -20,6 +26,7 @@ from tests.support.stories import (
     PASSED,
     UNSURE,
     claim,
+    finding,
     judge,
     post,
     reserve,
@@ -27,6 +34,11 @@ from tests.support.stories import (
     settle,
     submit,
 )
+
+
+def _spelled_out(page: Page) -> Page:
+    """Return the page as its whole event tells it: every default, spaced, nothing to skip."""
+    return page._replace(body=json.dumps(page.event().model_dump(mode="json")))
 
 
 class Measured(Ledger):
@@ -62,14 +74,20 @@ class Measured(Ledger):
     @invariant()
     def a_prefix_and_the_rest_are_the_whole(self) -> None:
         half = len(self.pages) // 2
-        gathering = Gathering()
+        gathering = Gathering("run")
         for page in self.pages[:half]:
-            gathering.add(page)
+            gathering.add(page.seq, page.task_id, page.kind, page.body)
         gathering.run()
         for page in self.pages[half:]:
-            gathering.add(page)
+            gathering.add(page.seq, page.task_id, page.kind, page.body)
 
         assert gathering.run() == gather(self.pages)
+
+    @invariant()
+    def pages_read_quickly_say_what_their_events_say(self) -> None:
+        run = gather(self.pages)
+
+        assert run == gather(map(_spelled_out, self.pages))
 
     @invariant()
     def metrics_are_plain_json_and_count_each_task_once(self) -> None:
@@ -109,8 +127,45 @@ def test_calls_settled_under_a_claim_are_not_counted_twice() -> None:
 
     attempt = book.run().tasks["repo-142"].attempts[0]
 
-    assert (attempt.spent.tokens, attempt.calls) == (50, 1)
+    assert attempt.spent.tokens == 50
+    assert [(call.name, call.error) for call in attempt.calls] == [
+        ("x", None),
+        ("y", "unknown"),
+    ]
     assert book.state.spent.tokens == 50
+
+
+@given(
+    st.lists(
+        st.builds(
+            finding,
+            st.sampled_from(["pass", "fail", "inconclusive"]),
+            st.sampled_from(["verified", "low_confidence"]),
+            st.sampled_from(["scope", "review", 'a"b', '"gate":"review"', "\\"]),
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    st.sampled_from(
+        [None, {"outcome": "fail"}, {"outcome": "pass"}, '"outcome":"fail"', {"gate": "review"}]
+    ),
+)
+def test_an_acceptance_is_skipped_only_if_it_says_nothing_else(
+    findings: list[Finding], result: JsonValue
+) -> None:
+    pages = Book("run").tell(post(), claim(), submit(2)).pages
+    verdict = Verdict(findings=tuple(findings))
+    event = TaskAccepted(
+        task_id="repo-142", at=NOON, actor="eve", verdict=verdict, result=result
+    )
+    last = seal("run", 4, "t", event, previous=pages[-1].digest)
+
+    quick = passed_plainly("repo-142", last.body)
+
+    assert gather([*pages, last]) == gather(map(_spelled_out, [*pages, last]))
+    plain = all(one.outcome == "pass" and one.gate != "review" for one in findings)
+    assert quick is None or (plain and quick == NOON)
+    assert quick == NOON or not plain or isinstance(result, dict)
 
 
 def test_what_a_person_decides_stands_beside_what_the_machine_thought() -> None:

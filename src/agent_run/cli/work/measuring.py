@@ -1,7 +1,7 @@
 """The work of `metrics`: the ledger in numbers, for a terminal, programs, or a page."""
 
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +16,7 @@ from agent_run.cli.work.door import Door, opened
 from agent_run.contract.base import RunId, parse_duration
 from agent_run.errors import Unfit, UnknownRun
 from agent_run.ledger.metrics.facts import Run, posted_since
-from agent_run.ledger.metrics.gathering import gather
+from agent_run.ledger.metrics.gathering import Gathering
 from agent_run.ledger.metrics.report import Metrics, as_json, measure
 from agent_run.ledger.metrics.tables import (
     Table,
@@ -28,9 +28,11 @@ from agent_run.ledger.metrics.tables import (
     refusal_table,
     step_table,
 )
+from agent_run.ports.store import Store
 from agent_run.wiring.opening import wall_clock
 
 _MOST_ROWS: Final = 40
+_AT_ONCE: Final = 4_000
 
 
 def metrics(
@@ -44,9 +46,23 @@ def metrics(
 ) -> int:
     """Show the metrics in the form that was asked for."""
     moment = None if since is None else moment_of(since, now=wall_clock())
-    with opened(speech) as door, _no_garbage():
-        runs = facts(door, run_id, moment)
+    with _no_garbage():
+        with opened(speech) as door:
+            runs = facts(door, run_id, moment)
         found = measure(runs, since=moment)
+        _tell(speech, found, runs, prometheus=prometheus, html=html, otlp=otlp)
+    return Exit.DONE
+
+
+def _tell(
+    speech: Speech,
+    found: Metrics,
+    runs: Sequence[Run],
+    *,
+    prometheus: bool,
+    html: str | None,
+    otlp: bool,
+) -> None:
     if otlp:
         loaded("agent_run.cli.work.spans:send_metrics")(found, runs)
     if html is not None:
@@ -58,7 +74,6 @@ def metrics(
         speech.show(*exposition(found).splitlines())
     elif html is None:
         _tables(speech, found)
-    return Exit.DONE
 
 
 def facts(door: Door, run_id: RunId | None, since: datetime | None) -> list[Run]:
@@ -67,8 +82,18 @@ def facts(door: Door, run_id: RunId | None, since: datetime | None) -> list[Run]
         msg = f"no run {run_id!r} in this ledger"
         raise UnknownRun(msg)
     rows = [run_id] if run_id else [row.run_id for row in reversed(door.desk.runs())]
-    runs = [run for name in rows if (run := gather(door.desk.pages(name))) is not None]
+    runs = [run for name in rows if (run := _counted(door.desk.store, name)) is not None]
     return runs if since is None else posted_since(runs, since)
+
+
+def _counted(store: Store, run_id: RunId) -> Run | None:
+    """Return what a run says, read some pages at a time, so that no long run fills memory."""
+    gathering, after = Gathering(run_id), 0
+    while some := store.entries(run_id, after=after, limit=_AT_ONCE):
+        for entry in some:
+            gathering.add(*entry)
+        after = some[-1][0]
+    return gathering.run()
 
 
 def moment_of(text: str, *, now: datetime) -> datetime:

@@ -1,14 +1,18 @@
-"""Budgets against plan: what was used of what was granted, and where more was used."""
+"""Budgets against plan: what was used of what was granted, and where more was used.
 
-from collections.abc import Iterator, Sequence
+There is a line for every task, so lines are not frozen, as facts are not: that would cost
+more than all the counting.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-from agent_run.ledger.metrics.facts import Limits, Run, Task, tasks_of
-from agent_run.ledger.metrics.statistics import grouped
+from agent_run.ledger.metrics.facts import NO_MONEY, Limits, Run, Task
 
 Dimension: TypeAlias = Literal["attempts", "tokens", "cost_usd", "seconds"]
+_GIVEN_BACK: Final = frozenset({"released", "asked"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,7 @@ class Use:
         return self.used / self.limit if self.limit else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BudgetLine:
     """What one task, or one run as a whole, used of its budget."""
 
@@ -71,19 +75,19 @@ class BudgetLine:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StepUse:
     """What all tasks of one step used together."""
 
     step: str
-    tasks: int
-    over: int
+    tasks: int = 0
+    over: int = 0
     """Tasks that used more than was granted, in any dimension."""
-    attempts: int
-    tokens: int
-    cost_usd: Decimal
-    unpriced: int
-    seconds: float
+    attempts: int = 0
+    tokens: int = 0
+    cost_usd: Decimal = NO_MONEY
+    unpriced: int = 0
+    seconds: float = 0.0
     """Time of all attempts together."""
 
 
@@ -102,36 +106,42 @@ def budgets(runs: Sequence[Run]) -> Budgets:
     """Return what was used of each budget."""
     lines: list[BudgetLine] = []
     of_runs: list[BudgetLine] = []
+    steps: dict[str, StepUse] = {}
     for run in runs:
-        inside = [_task_line(task) for task in run.tasks.values()]
+        inside = [_task_line(task, steps) for task in run.tasks.values()]
         of_runs.append(_run_line(run, inside))
         lines += inside
-    over = tuple(line for line in (*of_runs, *lines) if not line.within)
-    named = {(line.run_id, line.task_id) for line in over}
     return Budgets(
         runs=tuple(of_runs),
         tasks=tuple(lines),
-        steps=tuple(_steps(tasks_of(runs), named)),
-        over=over,
+        steps=tuple(steps.values()),
+        over=tuple(line for line in (*of_runs, *lines) if not line.within),
     )
 
 
-def _task_line(task: Task) -> BudgetLine:
+def _task_line(task: Task, steps: dict[str, StepUse]) -> BudgetLine:
+    """Return what a task used, and add it to what its step used."""
+    step = steps.get(task.step)
+    if step is None:
+        step = steps[task.step] = StepUse(task.step)
     spent = task.spent
     longest, attempts = 0.0, 0
     for one in task.attempts:
-        longest = max(longest, one.seconds or 0.0)
+        seconds = one.seconds or 0.0
+        step.seconds += seconds
+        longest = max(longest, seconds)
         # An attempt that was given back, or ended in a question, is not used up.
-        attempts += one.end not in {"released", "asked"}
-    return BudgetLine(
-        run_id=task.run_id,
-        task_id=task.task_id,
-        attempts=attempts,
-        tokens=spent.tokens,
-        cost_usd=spent.cost_usd,
-        seconds=longest,
-        limits=task.limits,
+        attempts += one.end not in _GIVEN_BACK
+    line = BudgetLine(
+        task.run_id, task.task_id, attempts, spent.tokens, spent.cost_usd, longest, task.limits
     )
+    step.tasks += 1
+    step.over += not line.within
+    step.attempts += len(task.attempts)
+    step.tokens += spent.tokens
+    step.cost_usd += spent.cost_usd
+    step.unpriced += spent.unpriced
+    return line
 
 
 def _run_line(run: Run, tasks: Sequence[BudgetLine]) -> BudgetLine:
@@ -140,22 +150,7 @@ def _run_line(run: Run, tasks: Sequence[BudgetLine]) -> BudgetLine:
         task_id="",
         attempts=sum(len(task.attempts) for task in run.tasks.values()),
         tokens=sum(line.tokens for line in tasks),
-        cost_usd=sum((line.cost_usd for line in tasks), Decimal(0)),
+        cost_usd=sum((line.cost_usd for line in tasks), NO_MONEY),
         seconds=run.seconds,
         limits=run.limits,
     )
-
-
-def _steps(tasks: Sequence[Task], over: set[tuple[str, str]]) -> Iterator[StepUse]:
-    for step, inside in grouped(tasks, lambda task: task.step).items():
-        spent = [task.spent for task in inside]
-        yield StepUse(
-            step=step,
-            tasks=len(inside),
-            over=sum((task.run_id, task.task_id) in over for task in inside),
-            attempts=sum(len(task.attempts) for task in inside),
-            tokens=sum(one.tokens for one in spent),
-            cost_usd=sum((one.cost_usd for one in spent), Decimal(0)),
-            unpriced=sum(one.unpriced for one in spent),
-            seconds=sum(one.seconds or 0.0 for task in inside for one in task.attempts),
-        )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from agent_run.ledger.metrics.facts import Task
+from agent_run.ledger.metrics.facts import STEP, Task
 from agent_run.ledger.metrics.statistics import grouped, mean, median, shift, tail_of
 
 STATISTIC: Final = (
@@ -61,7 +61,7 @@ def confidence_by_step(tasks: Sequence[Task]) -> tuple[StepConfidence, ...]:
 
 
 def _steps(tasks: Sequence[Task]) -> Iterator[StepConfidence]:
-    for step, inside in grouped(tasks, lambda task: task.step).items():
+    for step, inside in grouped(tasks, STEP).items():
         said = [
             (one.ended_at, one.confidence)
             for task in inside

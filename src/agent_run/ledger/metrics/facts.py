@@ -9,7 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from operator import attrgetter
 from typing import Final, Literal, TypeAlias
+
+from agent_run.ledger.calls import Operation, Usage
 
 WaitKind: TypeAlias = Literal["question", "decision", "approval"]
 End: TypeAlias = Literal[
@@ -20,6 +23,7 @@ FirstWord: TypeAlias = Literal["accepted", "returned", "escalated", "failed"]
 
 SETTLED_WORDS: Final = frozenset({"accepted", "failed", "cancelled", "skipped"})
 UNSTATED: Final = "(not stated)"
+NO_MONEY: Final = Decimal(0)
 
 
 @dataclass(slots=True)
@@ -28,7 +32,7 @@ class Amount:
 
     tokens: int = 0
     requests: int = 0
-    cost_usd: Decimal = Decimal(0)
+    cost_usd: Decimal = NO_MONEY
     unpriced: int = 0
     """Requests whose price nobody knows."""
     elapsed_ms: int = 0
@@ -40,6 +44,14 @@ class Amount:
         self.unpriced += other.unpriced
         self.elapsed_ms += other.elapsed_ms
 
+    def subtract(self, other: "Amount") -> None:
+        """Take a part away; what was counted twice leaves nothing, never less."""
+        self.tokens = max(0, self.tokens - other.tokens)
+        self.requests = max(0, self.requests - other.requests)
+        self.cost_usd = max(NO_MONEY, self.cost_usd - other.cost_usd)
+        self.unpriced = max(0, self.unpriced - other.unpriced)
+        self.elapsed_ms = max(0, self.elapsed_ms - other.elapsed_ms)
+
     def raise_to(self, other: "Amount") -> None:
         """Become the larger of both, dimension by dimension."""
         self.tokens = max(self.tokens, other.tokens)
@@ -49,7 +61,7 @@ class Amount:
         self.elapsed_ms = max(self.elapsed_ms, other.elapsed_ms)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Limits:
     """What was planned. `None` means no limit."""
 
@@ -60,6 +72,9 @@ class Limits:
     """Of one attempt, or of the whole run."""
 
 
+NO_LIMITS: Final = Limits()
+
+
 @dataclass(slots=True)
 class Failure:
     """A gate that did not pass, and why."""
@@ -67,6 +82,29 @@ class Failure:
     gate: str
     outcome: str
     reason: str
+
+
+@dataclass(slots=True)
+class Call:
+    """One question to a model, or one use of a tool, that was paid for by itself."""
+
+    operation: Operation
+    name: str
+    """The model or the tool."""
+    since: datetime
+    spent: Amount
+    """What was set aside; once it is settled, what it took."""
+    until: datetime | None = None
+    """When it ended. `None` while it goes on."""
+    error: str | None = None
+    """In one word, why it gave nothing to use. `None` means that it did."""
+    usage: Usage | None = None
+    """`None` means that nobody counted tokens in and out."""
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took by the ledger's clock; `None` while it goes on."""
+        return None if self.until is None else (self.until - self.since).total_seconds()
 
 
 @dataclass(slots=True)
@@ -90,8 +128,8 @@ class Attempt:
     fence: str | None = None
     """What held the executor. `None` means that no process was started."""
     spent: Amount = field(default_factory=Amount)
-    calls: int = 0
-    """Calls that were settled, one by one, while the claim was held."""
+    calls: list[Call] = field(default_factory=list)
+    """Calls that ended while the claim was held, or with it."""
     failures: tuple[Failure, ...] = ()
     """What the gates said against it."""
 
@@ -156,7 +194,7 @@ class Task:
     executor: str = ""
     model: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = NO_LIMITS
     min_confidence: float = 0.0
     status: str = "open"
     """`open` while it is ready or waits; otherwise the word of the state machine."""
@@ -203,12 +241,16 @@ class Run:
     intent: str = ""
     pages: int = 0
     cancelled: bool = False
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = NO_LIMITS
     tasks: dict[str, Task] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:
         return (self.at - self.opened_at).total_seconds()
+
+
+STEP: Final = attrgetter("step")
+"""What tasks are put together by."""
 
 
 def tasks_of(runs: Sequence[Run]) -> list[Task]:
@@ -228,5 +270,5 @@ def posted_since(runs: Sequence[Run], moment: datetime) -> list[Run]:
         if run.opened_at >= moment:
             kept.append(run)
         elif tasks:
-            kept.append(replace(run, tasks=tasks, limits=Limits()))
+            kept.append(replace(run, tasks=tasks, limits=NO_LIMITS))
     return kept

@@ -1,66 +1,94 @@
 """From pages to facts: one pass, each page looked at once, most of them hardly at all.
 
-Pages that we wrote ourselves need no second validation. Only the kinds that say something
-countable are decoded, and of those only the keys that are counted.
+Only the kinds that say something countable are decoded, and not even those if they say no
+more than that all is well.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pydantic_core import from_json
 
-from agent_run.contract.budget import DEFAULT_ATTEMPTS
+from agent_run.ledger.calls import called, fault_of, usage_of
+from agent_run.ledger.metrics.decoding import (
+    amount,
+    failures,
+    is_persons,
+    limits,
+    limits_of_task,
+    passed_plainly,
+    reported,
+)
 from agent_run.ledger.metrics.facts import (
-    Amount,
     Attempt,
+    Call,
     Decision,
     End,
-    Failure,
     FirstWord,
-    Limits,
     Run,
     Task,
     Wait,
 )
 from agent_run.ledger.pages import Page
 
-PERSON_GATE: Final = "review"
-"""The gate that a person's own verdict is filed under."""
+_Body: TypeAlias = dict[str, Any]
 
 
 class Gathering:
     """Takes the pages of one run, in order, and knows at any time what they say so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, run_id: str) -> None:
+        self._run_id = run_id
         self._run: Run | None = None
-        self._last: Page | None = None
-        self._calls: dict[str, dict[str, Amount]] = {}
+        self._seq = 0
+        self._last = ""
+        """The body of the newest page."""
+        self._calls: dict[str, dict[str, Call]] = {}
         """Task -> calls of the present attempt that are reserved and not settled."""
 
-    def add(self, page: Page) -> None:
+    def add(self, seq: int, task_id: str, kind: str, body: str) -> None:
         """Take the next page."""
-        self._last = page
-        tell = _TOLD.get(page.kind)
-        if tell is None and self._run is not None:
+        self._seq, self._last = seq, body
+        run = self._run or self._begun(body)
+        tell = _OF_TASKS.get(kind)
+        if tell is None:
+            self._add_other(run, kind, body)
             return
-        body: dict[str, Any] = from_json(page.body)
-        at = datetime.fromisoformat(body["at"])
-        if self._run is None:
-            self._run = Run(page.run_id, at, at)
-        if tell is not None:
-            tell(self, self._run, page, body, at)
+        task = run.tasks[task_id]
+        if tell is _accepted and _plainly(task, body):
+            return
+        said = from_json(body)
+        tell(self, task, said, datetime.fromisoformat(said["at"]))
 
     def run(self) -> Run | None:
         """Return what is known so far; None before the first page."""
-        if self._run is not None and self._last is not None:
-            self._run.pages = self._last.seq
-            self._run.at = datetime.fromisoformat(from_json(self._last.body)["at"])
+        if self._run is not None:
+            self._run.pages = self._seq
+            self._run.at = _time(from_json(self._last))
         return self._run
 
-    def reserved(self, task_id: str) -> dict[str, Amount]:
-        return self._calls.setdefault(task_id, {})
+    def claim(self, task: Task, body: _Body, at: datetime) -> None:
+        """Begin an attempt; the number of the page is its claim."""
+        task.attempts.append(Attempt(body["attempt"], self._seq, body["owner"], at))
+        task.status = "claimed"
+
+    def begin_call(self, task: Task, body: _Body, at: datetime) -> None:
+        """Note that a call was begun."""
+        operation, name = called(body["key"], body.get("purpose", ""))
+        call = Call(operation, name, at, amount(body["amount"]))
+        self._calls.setdefault(task.task_id, {})[body["key"]] = call
+
+    def settle_call(self, task: Task, body: _Body, at: datetime) -> None:
+        """Note what a call took and what came of it."""
+        call = self._calls.get(task.task_id, {}).pop(body["key"], None)
+        if call is None or not task.attempts:
+            return
+        result = body.get("result")
+        call.until, call.spent = at, amount(body["spent"])
+        call.error, call.usage = fault_of(result), usage_of(result)
+        task.attempts[-1].spent.add(call.spent)
+        task.attempts[-1].calls.append(call)
 
     def end_claim(self, task: Task, at: datetime, end: End) -> None:
         """Note how the present attempt ended; calls nobody settled count as spent."""
@@ -69,99 +97,75 @@ class Gathering:
         attempt = task.attempts[-1]
         attempt.ended_at, attempt.end = at, end
         if self._calls:
-            for amount in self._calls.pop(task.task_id, {}).values():
-                attempt.spent.add(amount)
+            for call in self._calls.pop(task.task_id, {}).values():
+                call.until, call.error = at, "unknown"
+                attempt.spent.add(call.spent)
+                attempt.calls.append(call)
+
+    def _begun(self, body: str) -> Run:
+        at = _time(from_json(body))
+        self._run = Run(self._run_id, at, at)
+        return self._run
+
+    def _add_other(self, run: Run, kind: str, body: str) -> None:
+        if kind == "task_posted":
+            task = _posted(self._run_id, from_json(body))
+            run.tasks[task.task_id] = task
+        elif kind == "run_opened":
+            said = from_json(body)
+            run.intent = said.get("intent", "")
+            run.limits = limits(said.get("budget"))
+        elif kind == "run_cancelled":
+            run.cancelled = True
 
 
 def gather(pages: Iterable[Page]) -> Run | None:
     """Return what the pages of one run say; None of no pages."""
-    gathering = Gathering()
+    gathering: Gathering | None = None
     for page in pages:
-        gathering.add(page)
-    return gathering.run()
+        gathering = gathering or Gathering(page.run_id)
+        gathering.add(page.seq, page.task_id, page.kind, page.body)
+    return None if gathering is None else gathering.run()
 
 
-def _opened(_: Gathering, run: Run, page: Page, body: dict[str, Any], at: datetime) -> None:
-    run.intent = body.get("intent", "")
-    run.limits = _limits(body.get("budget") or {})
+def _time(body: _Body) -> datetime:
+    return datetime.fromisoformat(body["at"])
 
 
-def _cancelled_run(
-    _: Gathering, run: Run, page: Page, body: dict[str, Any], at: datetime
-) -> None:
-    run.cancelled = True
-
-
-def _posted(_: Gathering, run: Run, page: Page, body: dict[str, Any], at: datetime) -> None:
+def _posted(run_id: str, body: _Body) -> Task:
     manifest = body["manifest"]
-    labels = manifest.get("labels") or {}
-    limits = _limits(manifest.get("budget") or {})
-    if limits.attempts is None:
-        limits.attempts = DEFAULT_ATTEMPTS
+    task_id, labels, at = body["task_id"], manifest.get("labels") or {}, _time(body)
     task = Task(
-        run_id=page.run_id,
-        task_id=page.task_id,
-        step=labels.get("step") or page.task_id,
-        posted_at=at,
-        executor=manifest.get("executor") or "",
-        model=manifest.get("model"),
-        labels=labels,
-        limits=limits,
-        min_confidence=manifest.get("min_confidence", 0.0),
+        run_id,
+        task_id,
+        labels.get("step") or task_id,
+        at,
+        manifest.get("executor") or "",
+        manifest.get("model"),
+        labels,
+        limits_of_task(manifest.get("budget")),
+        manifest.get("min_confidence", 0.0),
     )
     if manifest.get("approve_before_claim"):
         task.waits.append(Wait("approval", at))
-    run.tasks[page.task_id] = task
+    return task
 
 
-def _approved(_: Gathering, run: Run, page: Page, body: dict[str, Any], at: datetime) -> None:
-    _answer(run.tasks[page.task_id], at, body["actor"])
+def _approved(_: Gathering, task: Task, body: _Body, at: datetime) -> None:
+    _answer(task, at, body["actor"])
 
 
-def _claimed(
-    gathering: Gathering, run: Run, page: Page, body: dict[str, Any], at: datetime
-) -> None:
-    task = run.tasks[page.task_id]
-    task.attempts.append(Attempt(body["attempt"], page.seq, body["owner"], at))
-    task.status = "claimed"
-
-
-def _released(
-    gathering: Gathering, run: Run, page: Page, body: dict[str, Any], at: datetime
-) -> None:
-    task = run.tasks[page.task_id]
+def _released(gathering: Gathering, task: Task, body: _Body, at: datetime) -> None:
     gathering.end_claim(task, at, "given_up" if body.get("counted") else "released")
     task.status = "open"
 
 
-def _expired(
-    gathering: Gathering, run: Run, page: Page, body: dict[str, Any], at: datetime
-) -> None:
-    task = run.tasks[page.task_id]
+def _expired(gathering: Gathering, task: Task, body: _Body, at: datetime) -> None:
     gathering.end_claim(task, at, "expired")
     task.status = "open"
 
 
-def _reserved(
-    gathering: Gathering, run: Run, page: Page, body: dict[str, Any], at: datetime
-) -> None:
-    gathering.reserved(page.task_id)[body["key"]] = _amount(body["amount"])
-
-
-def _settled(
-    gathering: Gathering, run: Run, page: Page, body: dict[str, Any], at: datetime
-) -> None:
-    gathering.reserved(page.task_id).pop(body["key"], None)
-    task = run.tasks[page.task_id]
-    if task.attempts:
-        task.attempts[-1].spent.add(_amount(body["spent"]))
-        task.attempts[-1].calls += 1
-
-
-def _submitted(
-    gathering: Gathering, run: Run, page: Page, body: dict[str, Any], at: datetime
-) -> None:
-    task = run.tasks[page.task_id]
+def _submitted(gathering: Gathering, task: Task, body: _Body, at: datetime) -> None:
     record = body["record"]
     attempt = task.attempts[-1]
     attempt.said = record.get("status", "needs_review")
@@ -172,38 +176,45 @@ def _submitted(
         attempt.model = observed.get("model") or task.model
         fence = observed.get("fence")
         attempt.fence = fence.get("kind") if isinstance(fence, dict) else None
-    reported = _reported(record)
+    spent = reported(record)
     if attempt.calls:
         # Calls settled under this claim are part of what the record reports.
-        reported.raise_to(attempt.spent)
-    attempt.spent = reported
+        spent.raise_to(attempt.spent)
+    attempt.spent = spent
     gathering.end_claim(task, at, "submitted")
     task.status = "submitted"
 
 
-def _deferred(_: Gathering, run: Run, page: Page, body: dict[str, Any], at: datetime) -> None:
-    task = run.tasks[page.task_id]
+def _deferred(_: Gathering, task: Task, body: _Body, at: datetime) -> None:
     task.deferrals += 1
-    task.failures += _failures(body)
+    task.failures += failures(body["verdict"])
 
 
-def _accepted(_: Gathering, run: Run, page: Page, body: dict[str, Any], at: datetime) -> None:
-    task = run.tasks[page.task_id]
+def _plainly(task: Task, body: str) -> bool:
+    """Take an acceptance without decoding it, if all it says is that the gates passed."""
+    at = None if task.status == "escalated" else passed_plainly(task.task_id, body)
+    if at is None:
+        return False
+    _first(task, "accepted")
+    if task.attempts:
+        attempt = task.attempts[-1]
+        attempt.failures, attempt.judged_at = (), at
+    _settle(task, "accepted", at)
+    return True
+
+
+def _accepted(_: Gathering, task: Task, body: _Body, at: datetime) -> None:
     _judged(task, body, at, "accepted", passed=True)
     _settle(task, "accepted", at)
 
 
-def _returned(_: Gathering, run: Run, page: Page, body: dict[str, Any], at: datetime) -> None:
-    task = run.tasks[page.task_id]
+def _returned(_: Gathering, task: Task, body: _Body, at: datetime) -> None:
     task.returns += 1
     _judged(task, body, at, "returned", passed=False)
     task.status = "open"
 
 
-def _escalated(
-    gathering: Gathering, run: Run, page: Page, body: dict[str, Any], at: datetime
-) -> None:
-    task = run.tasks[page.task_id]
+def _escalated(gathering: Gathering, task: Task, body: _Body, at: datetime) -> None:
     gathering.end_claim(task, at, "escalated")
     if task.status == "submitted":
         _first(task, "escalated")
@@ -216,10 +227,7 @@ def _escalated(
     task.status = "escalated"
 
 
-def _asked(
-    gathering: Gathering, run: Run, page: Page, body: dict[str, Any], at: datetime
-) -> None:
-    task = run.tasks[page.task_id]
+def _asked(gathering: Gathering, task: Task, body: _Body, at: datetime) -> None:
     gathering.end_claim(task, at, "asked")
     if task.status == "submitted":  # the question came with a record
         task.attempts[-1].end = "asked"
@@ -227,16 +235,12 @@ def _asked(
     task.status = "asked"
 
 
-def _answered(_: Gathering, run: Run, page: Page, body: dict[str, Any], at: datetime) -> None:
-    task = run.tasks[page.task_id]
+def _answered(_: Gathering, task: Task, body: _Body, at: datetime) -> None:
     _answer(task, at, body["actor"])
     task.status, task.reason = "open", None
 
 
-def _failed(
-    gathering: Gathering, run: Run, page: Page, body: dict[str, Any], at: datetime
-) -> None:
-    task = run.tasks[page.task_id]
+def _failed(gathering: Gathering, task: Task, body: _Body, at: datetime) -> None:
     gathering.end_claim(task, at, "failed")
     if body.get("verdict"):
         _judged(task, body, at, "failed", passed=False)
@@ -246,34 +250,27 @@ def _failed(
     _settle(task, "failed", at)
 
 
-def _ended(word: str) -> "_Told":
-    def told(
-        gathering: Gathering, run: Run, page: Page, body: dict[str, Any], at: datetime
-    ) -> None:
-        task = run.tasks[page.task_id]
-        gathering.end_claim(task, at, "cancelled")
-        _settle(task, word, at)
-
-    return told
+def _cancelled(gathering: Gathering, task: Task, body: _Body, at: datetime) -> None:
+    gathering.end_claim(task, at, "cancelled")
+    _settle(task, "cancelled", at)
 
 
-def _rolled_back(
-    _: Gathering, run: Run, page: Page, body: dict[str, Any], at: datetime
-) -> None:
-    run.tasks[page.task_id].rollbacks += 1
+def _skipped(gathering: Gathering, task: Task, body: _Body, at: datetime) -> None:
+    gathering.end_claim(task, at, "cancelled")
+    _settle(task, "skipped", at)
 
 
-_Told = Callable[[Gathering, Run, Page, dict[str, Any], datetime], None]
-_TOLD: Final[Mapping[str, _Told]] = {
-    "run_opened": _opened,
-    "run_cancelled": _cancelled_run,
-    "task_posted": _posted,
+def _rolled_back(_: Gathering, task: Task, body: _Body, at: datetime) -> None:
+    task.rollbacks += 1
+
+
+_OF_TASKS: Final[Mapping[str, Callable[[Gathering, Task, _Body, datetime], None]]] = {
     "task_approved": _approved,
-    "task_claimed": _claimed,
+    "task_claimed": Gathering.claim,
     "claim_released": _released,
     "claim_expired": _expired,
-    "spend_reserved": _reserved,
-    "spend_settled": _settled,
+    "spend_reserved": Gathering.begin_call,
+    "spend_settled": Gathering.settle_call,
     "record_submitted": _submitted,
     "verdict_deferred": _deferred,
     "task_accepted": _accepted,
@@ -283,33 +280,31 @@ _TOLD: Final[Mapping[str, _Told]] = {
     "question_answered": _answered,
     "scope_widened": _answered,
     "task_failed": _failed,
-    "task_cancelled": _ended("cancelled"),
-    "task_skipped": _ended("skipped"),
+    "task_cancelled": _cancelled,
+    "task_skipped": _skipped,
     "result_rolled_back": _rolled_back,
 }
-"""Kind of page -> what it adds; pages of other kinds are not even decoded."""
+"""Kind of page -> what it adds to its task; pages of most other kinds are not even decoded."""
 
 
-def _judged(
-    task: Task, body: dict[str, Any], at: datetime, word: FirstWord, *, passed: bool
-) -> None:
+def _judged(task: Task, body: _Body, at: datetime, word: FirstWord, *, passed: bool) -> None:
     """Note a verdict, and whether it was a person's."""
-    if task.status == "escalated" or _is_persons(body):
+    if task.status == "escalated" or is_persons(body["verdict"]):
         machine = task.attempts[-1].machine_accepts if task.attempts else None
         task.decisions.append(Decision(at, body["actor"], passed, machine))
         _answer(task, at, body["actor"])
         _first(task, "escalated")  # without a word of the gates, a person had to look
-        task.failures += _failures(body)
+        task.failures += failures(body["verdict"])
         return
     _first(task, word)
     _held_against(task, body, at)
 
 
-def _held_against(task: Task, body: dict[str, Any], at: datetime) -> None:
-    failures = _failures(body)
-    task.failures += failures
+def _held_against(task: Task, body: _Body, at: datetime) -> None:
+    found = failures(body["verdict"])
+    task.failures += found
     if task.attempts:
-        task.attempts[-1].failures = tuple(failures)
+        task.attempts[-1].failures = tuple(found)
         task.attempts[-1].judged_at = at
 
 
@@ -331,46 +326,3 @@ def _answer(task: Task, at: datetime, by: str) -> None:
 
 def _still_waits(task: Task) -> bool:
     return bool(task.waits) and task.waits[-1].until is None
-
-
-def _is_persons(body: dict[str, Any]) -> bool:
-    return any(finding["gate"] == PERSON_GATE for finding in body["verdict"]["findings"])
-
-
-def _failures(body: dict[str, Any]) -> list[Failure]:
-    return [
-        Failure(finding["gate"], finding["outcome"], finding["reason"])
-        for finding in body["verdict"]["findings"]
-        if finding["outcome"] != "pass"
-    ]
-
-
-def _limits(budget: dict[str, Any]) -> Limits:
-    cost = budget.get("max_cost_usd")
-    return Limits(
-        attempts=budget.get("max_attempts"),
-        tokens=budget.get("max_tokens"),
-        cost_usd=None if cost is None else Decimal(cost),
-        seconds=budget.get("time_budget_sec"),
-    )
-
-
-def _amount(spend: dict[str, Any]) -> Amount:
-    return Amount(
-        tokens=spend.get("tokens", 0),
-        requests=spend.get("requests", 0),
-        cost_usd=Decimal(spend.get("cost_usd", 0)),
-        unpriced=spend.get("unpriced_requests", 0),
-        elapsed_ms=spend.get("elapsed_ms", 0),
-    )
-
-
-def _reported(record: dict[str, Any]) -> Amount:
-    cost, requests = record.get("cost_usd"), record.get("requests_made", 0)
-    return Amount(
-        tokens=record.get("tokens_used", 0),
-        requests=requests,
-        cost_usd=Decimal(0) if cost is None else Decimal(cost),
-        unpriced=requests if cost is None else 0,
-        elapsed_ms=record.get("elapsed_ms", 0),
-    )

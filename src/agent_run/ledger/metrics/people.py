@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from agent_run.ledger.metrics.facts import Task, WaitKind
+from agent_run.ledger.metrics.facts import STEP, Task, WaitKind
 from agent_run.ledger.metrics.statistics import Proportion, grouped, kappa, mean, quantile
 
 
@@ -66,8 +66,8 @@ class People:
 def people(tasks: Sequence[Task]) -> People:
     """Return what people had to do about these tasks."""
     worked = [task for task in tasks if task.attempts or task.escalations]
-    steps = grouped(worked, lambda task: task.step)
-    decided = grouped((t for t in tasks if t.decisions), lambda task: task.step)
+    steps = grouped(worked, STEP)
+    decided = grouped((t for t in tasks if t.decisions), STEP)
     return People(
         escalated=_escalated(worked),
         by_step={step: _escalated(inside) for step, inside in steps.items()},
@@ -81,7 +81,7 @@ def people(tasks: Sequence[Task]) -> People:
 
 
 def _escalated(tasks: Sequence[Task]) -> Proportion:
-    return Proportion(sum(task.escalations > 0 for task in tasks), len(tasks))
+    return Proportion(len([task for task in tasks if task.escalations]), len(tasks))
 
 
 def _answering(tasks: Sequence[Task]) -> Iterator[Answering]:

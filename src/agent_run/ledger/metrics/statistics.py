@@ -5,6 +5,7 @@ interval without its count, is not evidence.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -156,10 +157,10 @@ def interval_of(values: Sequence[float], *, mass: float = 0.95) -> tuple[float, 
 
 def grouped(items: Iterable[ItemT], key: Callable[[ItemT], str]) -> dict[str, list[ItemT]]:
     """Return the items by their key, keys in the order of their first item."""
-    groups: dict[str, list[ItemT]] = {}
+    groups: defaultdict[str, list[ItemT]] = defaultdict(list)
     for item in items:
-        groups.setdefault(key(item), []).append(item)
-    return groups
+        groups[key(item)].append(item)
+    return dict(groups)
 
 
 def _ranks(values: Sequence[float]) -> tuple[list[float], float]:

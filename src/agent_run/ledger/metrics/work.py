@@ -1,26 +1,34 @@
 """The work itself: how it ended, how often at the first try, what gates refused, its cost."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from agent_run.ledger.metrics.facts import UNSTATED, Amount, Task
+from agent_run.ledger.metrics.facts import NO_MONEY, STEP, UNSTATED, Amount, Attempt, Task
 from agent_run.ledger.metrics.statistics import Proportion, grouped
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Cost:
-    """What one model, or one task, took."""
+    """What one model, or one task, took; filled while it is counted, then only read."""
 
     name: str
-    attempts: int
-    tokens: int
-    requests: int
-    cost_usd: Decimal
-    unpriced: int
+    attempts: int = 0
+    tokens: int = 0
+    requests: int = 0
+    cost_usd: Decimal = NO_MONEY
+    unpriced: int = 0
     """Requests whose price nobody knows; their cost is not in the sum."""
-    elapsed_ms: int
+    elapsed_ms: int = 0
+
+    def add(self, amount: "Amount | Cost") -> None:
+        """Add what one attempt, one of its calls, or a part took."""
+        self.tokens += amount.tokens
+        self.requests += amount.requests
+        self.cost_usd += amount.cost_usd
+        self.unpriced += amount.unpriced
+        self.elapsed_ms += amount.elapsed_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,61 +63,76 @@ class Costs:
 
 def quality(tasks: Sequence[Task]) -> Quality:
     """Return how the work on these tasks went."""
-    steps = grouped((task for task in tasks if task.first_word), lambda task: task.step)
-    attempts = sum(len(task.attempts) for task in tasks)
-    again = sum(max(0, len(task.attempts) - 1) for task in tasks)
+    steps = grouped((task for task in tasks if task.first_word), STEP)
+    attempts = [one for task in tasks for one in task.attempts]
+    again = len(attempts) - len([task for task in tasks if task.attempts])
     return Quality(
-        statuses=dict(Counter(task.status for task in tasks)),
+        statuses=dict(Counter([task.status for task in tasks])),
         first_pass=_first_pass(tasks),
         first_pass_by_step={step: _first_pass(inside) for step, inside in steps.items()},
-        rework=Proportion(again, attempts),
-        returns=sum(task.returns for task in tasks),
-        rollbacks=sum(task.rollbacks for task in tasks),
-        deferrals=sum(task.deferrals for task in tasks),
+        rework=Proportion(again, len(attempts)),
+        returns=sum([task.returns for task in tasks]),
+        rollbacks=sum([task.rollbacks for task in tasks]),
+        deferrals=sum([task.deferrals for task in tasks]),
         refusals=dict(
             Counter(
                 (one.gate, one.outcome, one.reason) for task in tasks for one in task.failures
             )
         ),
-        fences=dict(Counter(one.fence for task in tasks for one in task.attempts if one.fence)),
-        lost=sum(one.end == "expired" for task in tasks for one in task.attempts),
+        fences=dict(Counter([one.fence for one in attempts if one.fence])),
+        lost=len([one for one in attempts if one.end == "expired"]),
     )
 
 
 def costs(tasks: Sequence[Task]) -> Costs:
     """Return what these tasks took, by the model that was really asked and by step."""
-    return Costs(
-        by_model=tuple(_by_model(tasks)),
-        by_task=tuple(
-            _cost(step, [one.spent for task in inside for one in task.attempts])
-            for step, inside in grouped(tasks, lambda task: task.step).items()
-        ),
-        total=_cost("", [one.spent for task in tasks for one in task.attempts]),
-    )
+    models: dict[str, Cost] = {}
+    steps: dict[str, Cost] = {}
+    for task in tasks:
+        step = _named(steps, task.step)
+        for one in task.attempts:
+            step.attempts += 1
+            step.add(one.spent)
+            _to_models(one, models)
+    total = Cost("")
+    for step in steps.values():
+        total.attempts += step.attempts
+        total.add(step)
+    return Costs(tuple(models.values()), tuple(steps.values()), total)
 
 
-def _by_model(tasks: Sequence[Task]) -> Iterator[Cost]:
-    attempts = [one for task in tasks for one in task.attempts]
-    spending = [one for one in attempts if one.model or one.spent.requests or one.spent.tokens]
-    for model, inside in grouped(spending, lambda one: one.model or UNSTATED).items():
-        yield _cost(model, [one.spent for one in inside])
+def _to_models(attempt: Attempt, models: dict[str, Cost]) -> None:
+    """Add what an attempt took to the models that it asked, call by call where it is known."""
+    if attempt.calls:
+        left, named = _by_call(attempt, models)
+    else:
+        left, named = attempt.spent, ()
+    if left.tokens or left.requests or left.cost_usd or (attempt.model and not named):
+        rest = attempt.model or UNSTATED
+        _named(models, rest).add(left)
+        named = (*named, rest) if rest not in named else named
+    for name in named:
+        models[name].attempts += 1
 
 
-def _cost(name: str, amounts: Sequence[Amount]) -> Cost:
-    whole = Amount()
-    for amount in amounts:
-        whole.add(amount)
-    return Cost(
-        name=name,
-        attempts=len(amounts),
-        tokens=whole.tokens,
-        requests=whole.requests,
-        cost_usd=whole.cost_usd,
-        unpriced=whole.unpriced,
-        elapsed_ms=whole.elapsed_ms,
-    )
+def _by_call(attempt: Attempt, models: dict[str, Cost]) -> tuple[Amount, tuple[str, ...]]:
+    """Add what each question took; return what is left of the attempt, and who was asked."""
+    left = replace(attempt.spent)
+    asked = [call for call in attempt.calls if call.operation == "chat"]
+    for call in asked:
+        left.subtract(call.spent)
+        _named(models, call.name).add(call.spent)
+    return left, tuple(dict.fromkeys(call.name for call in asked))
+
+
+def _named(costs: dict[str, Cost], name: str) -> Cost:
+    found = costs.get(name)
+    if found is None:
+        found = costs[name] = Cost(name)
+    return found
 
 
 def _first_pass(tasks: Sequence[Task]) -> Proportion:
     judged = [task for task in tasks if task.first_word]
-    return Proportion(sum(task.first_word == "accepted" for task in judged), len(judged))
+    accepted = [task for task in judged if task.first_word == "accepted"]
+    return Proportion(len(accepted), len(judged))
