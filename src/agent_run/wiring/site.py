@@ -24,6 +24,8 @@ from agent_run.gates.record import ConfidenceGate, RecordGate
 from agent_run.ports.executor import Executor
 from agent_run.ports.fence import Limits
 from agent_run.ports.gate import Gate
+from agent_run.ports.workspace import Workspace
+from agent_run.wiring.apart import ProjectCopy
 from agent_run.wiring.loading import function_at
 from agent_run.wiring.opening import wall_clock
 from agent_run.wiring.settings import ExecutorSettings, Settings
@@ -54,6 +56,10 @@ class Wanted:
     tell: Listener = to_nobody
     cached: bool = True
     dirty: str | None = None
+    copy: ProjectCopy | None = None
+    """Work on this copy and keep everything beside it. `None` works on the project."""
+    files: bool = True
+    """Whether tasks may touch files. Without, the project is not even looked at."""
 
 
 def open_site(desk: Desk, settings: Settings, wanted: Wanted | None = None) -> Site:
@@ -64,12 +70,14 @@ def open_site(desk: Desk, settings: Settings, wanted: Wanted | None = None) -> S
         WorkspaceError: The project cannot be worked on.
     """
     wanted = wanted or Wanted()
-    state = settings.state
+    copy = wanted.copy
+    state = copy.state if copy else settings.state
     state.mkdir(parents=True, exist_ok=True)
+    # The tools are those of the project itself, whose environment no copy has.
     tools = tools_of(settings)
     return Site(
         desk=desk,
-        workspace=open_workspace(settings.root, state / "workspaces"),
+        workspace=_workspace(settings.root, state, copy) if wanted.files else None,
         fence=open_fence(settings.fence),
         gates=_gates(desk, settings),
         cache=FileCache(state / "cache") if wanted.cached else NoCache(),
@@ -90,6 +98,10 @@ def open_site(desk: Desk, settings: Settings, wanted: Wanted | None = None) -> S
         dirty="carry" if (wanted.dirty or settings.dirty) == "carry" else "refuse",
         tell=wanted.tell,
     )
+
+
+def _workspace(root: Path, state: Path, copy: ProjectCopy | None) -> Workspace:
+    return copy.workspace() if copy else open_workspace(root, state / "workspaces")
 
 
 def _gates(desk: Desk, settings: Settings) -> tuple[Gate, ...]:

@@ -8,7 +8,7 @@ import click
 
 from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Speech
-from agent_run.cli.work.conducting import pipeline_of
+from agent_run.cli.work.conducting import Ground, known_about, pipeline_of
 from agent_run.cli.work.door import configured, opened
 from agent_run.cli.work.listening import completed
 from agent_run.cli.work.scores import SCORE_HEAD, bar, score_cells, score_json
@@ -78,13 +78,17 @@ def run(speech: Speech, *, dataset: str, **wish: Unpack[Wish]) -> int:
     if (wish["plan"] is None) == (wish["recipe"] is None):
         msg = "one of --plan and --recipe is needed, and only one"
         raise click.UsageError(msg, click.get_current_context())
-    pipeline = pipeline_of(wish["plan"], wish["recipe"], settings)
+    ground = Ground(settings, Path(dataset).absolute().parent, Path(wish["out"]))
+    pipeline = pipeline_of(wish["plan"], wish["recipe"], ground)
     evaluation = Evaluation(
-        folder=Path(wish["out"]),
+        folder=ground.folder,
         pipeline=pipeline.described,
         conduct=pipeline.conduct,
         at_once=wish["at_once"],
+        about=known_about(pipeline, cases),
     )
+    for note in filter(None, (*pipeline.notes, pipeline.copy.moved())):
+        speech.warn(note)
 
     def progress(done: int, of: int, result: CaseResult) -> None:
         said = f"{result.outcome}" + (f": {result.note}" if result.note else "")

@@ -15,11 +15,14 @@ from agent_run.ledger.state import RunState
 from agent_run.ports.executor import Executor
 
 NAMES: Final = ("code-fix", "documentation-review", "email-qa")
+OWN: Final = "qa"
+"""The recipe whose cases name a checklist each."""
 OURS: Final = "qa."
 """How the names of executors begin that come with a recipe."""
 _SAVES: Final = "qa.save"
 _WORK: Final = "agent_run.cli.work"
-_CATALOGUE: Final = "agent_run.recipes.catalogue"
+_RECIPES: Final = "agent_run.recipes"
+_CATALOGUE: Final = f"{_RECIPES}.catalogue"
 
 
 @runtime_checkable
@@ -101,6 +104,12 @@ def recipe_named(name: str) -> Checks | Plans | None:
         return None
     recipe: Checks | Plans = _found(f"{_CATALOGUE}:RECIPES")[name]
     return recipe
+
+
+def on_drafts(name: str, **values: Any) -> Any:
+    """Return what checks the drafts of a dataset; `OWN` by the checklist each case names."""
+    recipe = None if name == OWN else recipe_named(name)
+    return _found(f"{_RECIPES}.evaluating:OnDrafts")(recipe=recipe, **values)
 
 
 def built_in_executors(door: Door) -> dict[str, Executor]:

@@ -141,6 +141,17 @@ def model_still_asked(run: RunState, run_id: RunId) -> str | None:
     return next(filter(None, models), None)
 
 
+def can_go_on(run: RunState, run_id: RunId, *, site_time: datetime) -> bool:
+    """Say whether the run is done as far as it goes, or has time left to get there."""
+    if run.cancelled:
+        return False
+    if run.tasks and all(map(_rests, run.tasks.values())):
+        return True
+    seconds = dossier_of(run, run_id).plan.overall_budget.time_budget_sec
+    opened = run.opened_at or site_time
+    return site_time < opened + timedelta(seconds=seconds)
+
+
 async def _checked(shop: Shop, plan: Planned, site: Site, crew: Crew) -> DraftReport:
     name, before = await to_thread.run_sync(_place_for, shop, plan)
     done: frozenset[str] = frozenset()
@@ -176,7 +187,7 @@ def _place_for(shop: Shop, plan: Planned) -> tuple[RunId, RunState | None]:
             run = shop.desk.run(name)
         except UnknownRun:
             return name, None
-        if not shop.fresh and _can_go_on(run, name, site_time=wall_clock()):
+        if not shop.fresh and can_go_on(run, name, site_time=wall_clock()):
             return name, run
         number += 1
         name = f"{plan.run_id}.{number}"
@@ -202,14 +213,3 @@ def _supersede(shop: Shop, plan: Planned, name: RunId) -> None:
 def _same_job(one: Dossier, other: Dossier) -> bool:
     steps = [[step.id for step in each.plan.steps] for each in (one, other)]
     return one.draft == other.draft and steps[0] == steps[1]
-
-
-def _can_go_on(run: RunState, run_id: RunId, *, site_time: datetime) -> bool:
-    """Say whether the run is done as far as it goes, or has time left to get there."""
-    if run.cancelled:
-        return False
-    if run.tasks and all(map(_rests, run.tasks.values())):
-        return True
-    seconds = dossier_of(run, run_id).plan.overall_budget.time_budget_sec
-    opened = run.opened_at or site_time
-    return site_time < opened + timedelta(seconds=seconds)
