@@ -10,7 +10,7 @@ from agent_run.desk.memory import Known, Memory
 from agent_run.errors import AgentRunError
 from agent_run.ledger.commands import Command
 from agent_run.ledger.events import AnyEvent
-from agent_run.ledger.fold import evolve
+from agent_run.ledger.fold import fold
 from agent_run.ledger.pages import Page, seal
 from agent_run.ledger.rules import decide
 from agent_run.ledger.state import RunState, Status, TaskState
@@ -100,9 +100,9 @@ class Batch:
         state, events = known.state, list[AnyEvent]()
         try:
             for command in ask.commands:
-                for event in decide(state, command, now=self._now):
-                    state = evolve(state, event)
-                    events.append(event)
+                granted = decide(state, command, now=self._now)
+                state = fold(granted, onto=state)
+                events += granted
         except AgentRunError as error:
             self._refusals.append((ask, error))
             return

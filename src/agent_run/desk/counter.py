@@ -296,11 +296,12 @@ class Desk:
         batch.deliver()
         for listener in self._listeners:
             listener(batch.pages())
-        for run_id in batch.known:
-            # A snapshot only spares reading: when it cannot be kept, what was written still
-            # counts, and the next commit tries again.
-            with suppress(StoreError):
-                self._memory.save_if_long(run_id, self.store)
+        for run_id, known in batch.known.items():
+            if known.wants_snapshot:
+                # A snapshot only spares reading: when it cannot be kept, what was written
+                # still counts, and the next commit tries again.
+                with suppress(StoreError):
+                    self._memory.save(run_id, known, self.store)
 
     def _candidates(
         self, writer: Writer, run_id: RunId | None, executors: tuple[str, ...] | None

@@ -58,7 +58,8 @@ class Known:
     @property
     def wants_snapshot(self) -> bool:
         # Twice as far each time: all snapshots together cost no more than the last one twice.
-        return self.state.seq >= max(_SMALLEST_SNAPSHOT, 2 * self.saved)
+        seq = self.state.seq
+        return seq >= _SMALLEST_SNAPSHOT and seq >= 2 * self.saved
 
 
 UNKNOWN: Final = Known()
@@ -102,11 +103,8 @@ class Memory:
         self.keep(run_id, known)
         return True
 
-    def save_if_long(self, run_id: RunId, store: Store) -> None:
-        """Write a snapshot when the run has grown much since the last one."""
-        known = self.recall(run_id)
-        if not known.wants_snapshot:
-            return
+    def save(self, run_id: RunId, known: Known, store: Store) -> None:
+        """Write a snapshot of a run that has grown much since the last one."""
         state = known.state
         store.save_snapshot(Snapshot(run_id, state.seq, known.digest, _pack(known)))
         self.keep(run_id, Known(state, known.digest, known.trace_id, state.seq))
