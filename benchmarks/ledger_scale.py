@@ -9,10 +9,10 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from time import process_time
+from time import perf_counter, process_time
 
 from agent_run.contract.manifest import Manifest
 from agent_run.contract.record import Record
@@ -29,6 +29,7 @@ from benchmarks.telling import tell
 
 PER_RUN = 100
 CLAIMS = 200
+ROUNDS = 7
 EVENTS = 10_000
 PASSED = Verdict(findings=(Finding(gate="bench", outcome="pass", reason="verified"),))
 
@@ -43,14 +44,20 @@ def claims_when_open(desk: Desk, sizes: Sequence[int]) -> Iterator[dict[str, obj
             there += batch
         for _ in range(20):
             desk.claim_next(owner="warm")
-        started = process_time()
+        started, began = process_time(), perf_counter()
         for _ in range(CLAIMS):
             if desk.claim_next(owner="worker") is None:
                 msg = "there should have been a task to claim"
                 raise AssertionError(msg)
         taken = (process_time() - started) / CLAIMS * 1e3
+        waited = (perf_counter() - began) / CLAIMS * 1e3
         first = first or taken
-        yield {"open tasks": size, "cpu ms": round(taken, 3), "ratio": round(taken / first, 2)}
+        yield {
+            "open tasks": size,
+            "cpu ms": round(taken, 3),
+            "ratio": round(taken / first, 2),
+            "wall ms": round(waited, 3),
+        }
 
 
 def folding(folder: Path) -> dict[str, object]:
@@ -65,21 +72,29 @@ def folding(folder: Path) -> dict[str, object]:
         submit = Submit(task_id=name, actor="w", claim=claim, record=Record(notes="y" * 200))
         desk.handle("run", submit, Judge(task_id=name, actor="j", verdict=PASSED))
     pages = desk.pages("run")
-    gc.collect()
-    started = process_time()
-    Known().after(pages)
-    folded = process_time() - started
     desk.close()
-    cold = open_desk(url)
-    started = process_time()
-    cold.run("run")
-    loaded = process_time() - started
-    cold.close()
+    folded = [_cpu_ms(lambda: Known().after(pages)) for _ in range(ROUNDS)]
+    loaded = [_cpu_ms(lambda: _read_cold(url)) for _ in range(ROUNDS)]
     return {
         "events": len(pages),
-        "decode and fold, cpu ms": round(folded * 1e3),
-        "cold desk with snapshot, cpu ms": round(loaded * 1e3),
+        "decode and fold, cpu ms": min(folded),
+        "highest of all rounds": max(folded),
+        "cold desk with snapshot, cpu ms": min(loaded),
     }
+
+
+def _cpu_ms(act: Callable[[], object]) -> int:
+    gc.collect()
+    started = process_time()
+    # Held until the clock was read: to let go of a run is no part of folding it.
+    _made = act()
+    return round((process_time() - started) * 1e3)
+
+
+def _read_cold(url: str) -> None:
+    desk = open_desk(url)
+    desk.run("run")
+    desk.close()
 
 
 def memory(folder: Path) -> dict[str, object]:
