@@ -147,15 +147,12 @@ def _cancelled(draft: _Draft, event: happened.RunCancelled, seq: int) -> dict[st
 
 def _claim_ended(task: TaskState, changes: Mapping[str, Any]) -> dict[str, Any]:
     """What a claim leaves, or a judge: calls nobody settled count as spent, for who knows."""
-    spent = changes.get("spent", task.spent)
-    return {
-        "owner": None,
-        "expires_at": None,
-        "held": NOTHING,
-        "calls": (),
-        "unknown": (*task.unknown, *(key for key, _ in task.calls)),
-        "spent": spent + task.reserved if task.calls else spent,
-    }
+    ended: dict[str, Any] = {"owner": None, "expires_at": None, "held": NOTHING}
+    if task.calls:
+        ended["calls"] = ()
+        ended["unknown"] = (*task.unknown, *(key for key, _ in task.calls))
+        ended["spent"] = changes.get("spent", task.spent) + task.reserved
+    return ended
 
 
 def _nothing(task: TaskState, event: Any, seq: int) -> dict[str, Any]:
