@@ -1,5 +1,6 @@
 """Evaluating plans that change files: the user's repository stays as it was."""
 
+import fcntl
 import json
 import os
 import signal
@@ -32,6 +33,29 @@ print(json.dumps(dict(status='done', confidence=0.9, files_changed=['words.txt']
 "'''
 """
 RUN = ("eval", "run", "d.jsonl", "--plan", "plan.yaml", "--out", "one", "--at-once", "1")
+LOOK = """\
+steps:
+- {task_id: write, objective: Look, executor: looker, budget: {max_attempts: 1}}
+"""
+LOOKS = """
+if [ -e one ] || [ -e before ]
+then echo '{"status": "failed", "confidence": 0.9}'
+else echo '{"status": "passed", "confidence": 0.9}'
+fi"""
+PATIENT = """
+from pathlib import Path
+from time import sleep
+
+from agent_run import Brief, Record, executor
+
+
+@executor("patient")
+def patient(brief: Brief) -> Record:
+    while Path(brief.input["hold"]).exists():
+        Path(brief.input["started"]).touch()
+        sleep(0.01)
+    return Record(status="passed", confidence=0.95)
+"""
 pytestmark = pytest.mark.slow
 
 
@@ -180,3 +204,73 @@ def test_a_code_fix_is_measured_by_its_name(project: Path, start: Ask) -> None:
 
     assert done.json["scores"]["step_accuracy"]["value"] == 1, done.err
     assert everything(project) == before
+
+
+def test_the_same_cases_into_another_folder_are_done_anew(project: Path, start: Ask) -> None:
+    put(project, "d.jsonl", case("loud", "BUY NOW", "fail"))
+    commit_all(project, "a case that a person must look at")
+    again = [word if word != "one" else "two" for word in RUN]
+
+    first, second = start(*RUN, "--json"), start(*again, "--json")
+
+    assert (first.code, second.code) == (0, 0), second.err
+    assert second.json["scores"]["errors"]["value"] == 0
+    assert first.json["scores"]["step_accuracy"] == second.json["scores"]["step_accuracy"]
+
+
+def test_two_evaluations_do_not_write_to_one_folder(project: Path, start: Ask) -> None:
+    (project / "one").mkdir()
+    with (project / "one" / ".lock").open("wb") as busy:
+        fcntl.flock(busy, fcntl.LOCK_EX)
+
+        told = start(*RUN)
+
+    assert told.code == 2
+    assert "another process is evaluating into 'one'" in told.err
+
+
+def test_the_project_itself_is_no_result_folder(project: Path, start: Ask) -> None:
+    told = start("eval", "run", "d.jsonl", "--plan", "plan.yaml", "--out", ".")
+
+    assert told.code == 2
+    assert "--out '.' holds the project itself" in told.err
+    assert (project / ".gitignore").read_text() != "*\n"
+
+
+def test_what_a_kill_broke_off_is_done_anew_and_not_held_against_the_plan(
+    folder: Path, start: Ask
+) -> None:
+    hold, started = folder / "hold", folder / "started"
+    step = "{task_id: write, objective: x, executor: patient, budget: {max_attempts: 1}}"
+    put(folder, "plan.yaml", f"steps:\n- {step}\n")
+    put(folder, "waiting.py", PATIENT)
+    put(folder, "agent-run.toml", '[executors.patient]\nfunction = "waiting:patient"\n')
+    waits = {"hold": str(hold), "started": str(started)}
+    told = {"case_id": "slow", "input": waits, "expected": {"steps": {"write": "pass"}}}
+    put(folder, "d.jsonl", json.dumps(told) + "\n")
+    hold.touch()
+    program = Path(sys.executable).parent / "agent-run"
+    with subprocess.Popen([program, *RUN], cwd=folder, env=os.environ) as running:
+        while not started.exists():
+            assert running.poll() is None
+        running.send_signal(signal.SIGKILL)
+    hold.unlink()
+
+    again = start(*RUN, "--json")
+
+    assert again.code == 0, again.err
+    assert again.json["scores"]["step_accuracy"]["value"] == 1
+
+
+def test_executors_do_not_find_results_in_a_folder_without_git(
+    folder: Path, start: Ask
+) -> None:
+    put(folder, "agent-run.toml", "[executors.looker]\ncommand = '''" + LOOKS + "'''\n")
+    put(folder, "plan.yaml", LOOK)
+    put(folder, "d.jsonl", case("a", "x", "pass") + case("b", "y", "pass"))
+    start("eval", "run", "d.jsonl", "--plan", "plan.yaml", "--out", "before")
+
+    told = start(*RUN, "--at-once", "4", "--json")
+
+    assert told.code == 0, told.err
+    assert told.json["scores"]["step_accuracy"]["value"] == 1, told.err

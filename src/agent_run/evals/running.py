@@ -148,6 +148,10 @@ def seen(case: EvalCase, pages: Sequence[Page], *, mark: str, ledger: str) -> Ca
 
 def _prepare(folder: Path) -> None:
     (folder / "cases").mkdir(parents=True, exist_ok=True)
+    # Results are no content of the project: executors must not find the answers in their tree.
+    mark = folder / ".gitignore"
+    if not mark.exists():
+        mark.write_text("*\n", encoding="utf-8")
     mend(folder)
 
 

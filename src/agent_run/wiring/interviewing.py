@@ -1,6 +1,5 @@
 """A model for an evaluation, with a purse of its own and a file for its answers."""
 
-import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,10 +7,10 @@ from pathlib import Path
 
 from agent_run.contract.budget import Budget
 from agent_run.desk import Desk
-from agent_run.errors import ContractError
 from agent_run.evals.interview import Interview
 from agent_run.models import DayBudget, DayPurse, MemoryPurse, Terms
 from agent_run.ports.model import Purse
+from agent_run.wiring.holding import held_alone
 from agent_run.wiring.models import named_model, spent_today, usual_meter
 from agent_run.wiring.settings import Settings
 
@@ -43,7 +42,9 @@ def interview(desk: Desk, settings: Settings, wanted: Wanted) -> Iterator[Interv
     """
     model = named_model(wanted.model)
     day = settings.day_budget_usd
-    with _held(wanted.keep):
+    # Two processes would not see each other's answers, and pay for the same ones.
+    busy = f"another process is keeping answers in {str(wanted.keep)!r}"
+    with held_alone(wanted.keep, otherwise=busy):
         purse = MemoryPurse(wanted.budget, file=wanted.keep)
 
         def guard(inner: Purse) -> Purse:
@@ -61,21 +62,3 @@ def interview(desk: Desk, settings: Settings, wanted: Wanted) -> Iterator[Interv
             guard=guard,
             at_once=wanted.at_once,
         )
-
-
-@contextmanager
-def _held(file: Path) -> Iterator[None]:
-    """Keep other processes away from `file`: two would not see each other's answers."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        handle = file.open("ab")
-    except OSError as error:
-        msg = f"{str(file)!r} cannot be written: {error.strerror}"
-        raise ContractError(msg) from error
-    with handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            msg = f"another process is keeping answers in {str(file)!r}"
-            raise ContractError(msg) from error
-        yield

@@ -10,6 +10,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -109,6 +110,7 @@ class Folder:
     def _stored(self, scratch: Path, left_out: list[bytes]) -> Iterator[bytes]:
         top = os.open(self.root, _FOLDER)
         copies: list[tuple[int, bytes, Path]] = []
+        numbers = count()
 
         def enter(found: Found) -> bool:
             return self._is_content(found, os.fstat(top).st_dev, left_out)
@@ -118,9 +120,12 @@ class Folder:
                 if found.kind not in {"file", "symbolic link"} or _is_dust(found.path):
                     left_out.append(found.path)
                     continue
-                copy = scratch / str(len(copies))
+                copy = scratch / str(next(numbers))
+                try:
+                    _copy(found, copy)
+                except FileNotFoundError:
+                    continue  # it went while we looked; the folder is in use
                 copies.append((_mode(found), found.path, copy))
-                _copy(found, copy)
         finally:
             os.close(top)
         names = "".join(f"{copy}\n" for _, _, copy in copies).encode()
@@ -131,6 +136,9 @@ class Folder:
     def _is_content(self, found: Found, device: int, left_out: list[bytes]) -> bool:
         place = self.root / os.fsdecode(found.path)
         if found.path == b".agent-run" or place.samefile(self.store.state):
+            return False
+        if _ignores_itself(place):
+            left_out.append(found.path + b"/")
             return False
         foreign = found.status.st_dev != device or is_gits_own(os.fsencode(found.name))
         if foreign or _is_dust(found.path + b"/_"):
@@ -279,6 +287,14 @@ def _mode(found: Found) -> int:
     if found.kind == "symbolic link":
         return LINK
     return RUNNABLE if found.runnable else _PLAIN
+
+
+def _ignores_itself(place: Path) -> bool:
+    """Say whether a tool has marked its own folder, as git understands it, as no content."""
+    try:
+        return (place / ".gitignore").read_bytes().strip() == b"*"
+    except OSError:
+        return False
 
 
 def _is_dust(path: bytes) -> bool:

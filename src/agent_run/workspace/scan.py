@@ -106,7 +106,10 @@ def walk(
         names = sorted(entry.name for entry in entries)
     for name in names:
         path = below + os.fsencode(name)
-        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        try:
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            continue  # it went while we looked, so it is not there
         found = Found(path, name, folder, status)
         if not stat.S_ISDIR(status.st_mode):
             yield found

@@ -23,7 +23,9 @@ from agent_run.engine.runs import fit, resume, run_plan
 from agent_run.errors import ContractError, InvalidDocument
 from agent_run.evals.cases import EvalCase
 from agent_run.evals.running import About, Errand
+from agent_run.ledger.commands import Release
 from agent_run.ledger.pages import Page
+from agent_run.ledger.state import Status
 from agent_run.models.names import parse_model
 from agent_run.ports.executor import Executor
 from agent_run.wiring.apart import ProjectCopy
@@ -78,6 +80,17 @@ class Pipeline:
     is_too_late: Callable[[Desk, Errand], bool] | None = None
     notes: tuple[str, ...] = ()
     """What the user should know before it begins."""
+    files: bool = False
+    """Whether every case is known to need the files of the project."""
+
+    def prepare(self) -> tuple[str, ...]:
+        """Make the copy now if all need it, and return what the user should know.
+
+        Uncommitted work is told of now, and not for each case.
+        """
+        if self.files:
+            self.copy.place()
+        return tuple(filter(None, (*self.notes, self.copy.moved())))
 
     async def conduct(self, errand: Errand) -> Sequence[Page]:
         """Bring the run of one case as far as it goes, and return its pages.
@@ -96,6 +109,7 @@ class Pipeline:
         url = f"sqlite:///{quote(str(errand.ledger.absolute()))}"
         desk = open_desk(url)
         if self.is_too_late is None or not self.is_too_late(desk, errand):
+            _give_back(desk)
             return desk
         desk.close()
         for ending in _LEDGER:
@@ -125,6 +139,23 @@ class _Planned:
             await run_plan(site, plan, crew, run_id=errand.run_id)
 
 
+def _give_back(desk: Desk) -> None:
+    """Take over from a process that died: what it broke off is no attempt that failed.
+
+    The result folder is held by this process alone, so nobody else works on these ledgers.
+    """
+    for row in desk.runs():
+        for task_id, task in desk.run(row.run_id).tasks.items():
+            if task.status is Status.CLAIMED and task.manifest.on_crash == "retry":
+                release = Release(
+                    task_id=task_id,
+                    actor=task.owner or "",
+                    claim=task.claim or 0,
+                    reason="the evaluation was broken off",
+                )
+                desk.handle(row.run_id, release)
+
+
 def pipeline_of(plan: str | None, recipe: str | None, ground: Ground) -> Pipeline:
     """Return the plan in the file `plan`, or what `recipe` makes of each case.
 
@@ -139,20 +170,18 @@ def pipeline_of(plan: str | None, recipe: str | None, ground: Ground) -> Pipelin
     configured = {"settings": _configured(settings)}
     if plan is not None:
         fitted = _plan(plan, settings)
-        if touches_files(fitted, crew_for(fitted, settings)):
-            copy.place()  # uncommitted work is told of now, and not for each case
+        files = touches_files(fitted, crew_for(fitted, settings))
         described = fitted.model_dump(mode="json", exclude_defaults=True)
         through = _Planned(partial(with_input, fitted), settings, copy).through
-        return Pipeline({"plan": described, **configured}, through, copy)
+        return Pipeline({"plan": described, **configured}, through, copy, files=files)
     known = {"recipe": recipe, **configured}
     name = recipe or ""
     ours = recipe_named(name)
     if name == OWN or isinstance(ours, Checks):
         return _on_drafts(name, known, ground, copy)
     if ours is not None:
-        copy.place()
         fixed = _Planned(partial(_by_arguments, name, ours.plan), settings, copy)
-        return Pipeline(known, fixed.through, copy, fixed.about)
+        return Pipeline(known, fixed.through, copy, fixed.about, files=True)
     made = _Planned(_function(name, settings.root), settings, copy)
     return Pipeline(known, made.through, copy)
 

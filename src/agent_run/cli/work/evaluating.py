@@ -13,7 +13,7 @@ from agent_run.cli.work.door import configured, opened
 from agent_run.cli.work.listening import completed
 from agent_run.cli.work.scores import SCORE_HEAD, bar, score_cells, score_json
 from agent_run.contract.base import RunId
-from agent_run.errors import UnknownRun
+from agent_run.errors import ContractError, UnknownRun
 from agent_run.evals.cases import load_dataset
 from agent_run.evals.collecting import collect as collected
 from agent_run.evals.comparing import Comparison, Difference
@@ -23,6 +23,8 @@ from agent_run.evals.results import CaseResult, read_results
 from agent_run.evals.running import Evaluation, evaluate
 from agent_run.evals.scoring import scores
 from agent_run.ledger.views import counted
+from agent_run.wiring.holding import held_alone
+from agent_run.wiring.settings import Settings
 
 
 def check(speech: Speech, *, dataset: str) -> int:
@@ -78,7 +80,7 @@ def run(speech: Speech, *, dataset: str, **wish: Unpack[Wish]) -> int:
     if (wish["plan"] is None) == (wish["recipe"] is None):
         msg = "one of --plan and --recipe is needed, and only one"
         raise click.UsageError(msg, click.get_current_context())
-    ground = Ground(settings, Path(dataset).absolute().parent, Path(wish["out"]))
+    ground = Ground(settings, Path(dataset).absolute().parent, _apart(wish["out"], settings))
     pipeline = pipeline_of(wish["plan"], wish["recipe"], ground)
     evaluation = Evaluation(
         folder=ground.folder,
@@ -87,15 +89,25 @@ def run(speech: Speech, *, dataset: str, **wish: Unpack[Wish]) -> int:
         at_once=wish["at_once"],
         about=known_about(pipeline, cases),
     )
-    for note in filter(None, (*pipeline.notes, pipeline.copy.moved())):
-        speech.warn(note)
 
     def progress(done: int, of: int, result: CaseResult) -> None:
         said = f"{result.outcome}" + (f": {result.note}" if result.note else "")
         speech.tell(f"{bar(done, of)} {result.case.case_id} {said}")
 
-    results = completed(lambda: evaluate(evaluation, cases, progress), speech)
+    busy = f"another process is evaluating into {wish['out']!r}"
+    with held_alone(evaluation.folder / ".lock", otherwise=busy):
+        for note in pipeline.prepare():
+            speech.warn(note)
+        results = completed(lambda: evaluate(evaluation, cases, progress), speech)
     return _told(speech, results, limits)
+
+
+def _apart(out: str, settings: Settings) -> Path:
+    """Return the result folder, which ignores itself in git and so must be its own."""
+    if settings.root.resolve().is_relative_to(Path(out).resolve()):
+        msg = f"--out {out!r} holds the project itself, expected a folder of its own"
+        raise ContractError(msg)
+    return Path(out)
 
 
 def show(speech: Speech, *, results: str, least: tuple[str, ...], most: tuple[str, ...]) -> int:
