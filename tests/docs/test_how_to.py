@@ -10,7 +10,7 @@ PAGES = [
     ("execute.md", 11),
     ("review.md", 8),
     ("metrics.md", 8),
-    ("evaluate.md", 10),
+    ("evaluate.md", 11),
     ("canary.md", 3),
 ]
 """Each page, and how many commands it shows."""

@@ -115,6 +115,7 @@ def test_a_hostile_draft_is_only_text_in_the_reports(drafts: Path, ask: Ask) -> 
         (("no.md", "--checklist", "checklist.yaml"), "draft 'no.md' is not there"),
         (("clean.md", "--checklist", "no.yaml"), "cannot be read"),
         (("clean.md", "--checklist", "checklist.yaml", "--report", "x.pdf"), "ends in '.pdf'"),
+        (("clean.md", "--checklist", "checklist.yaml", "--report", "f.md"), "it is a folder"),
         (("clean.md", "--checklist", "checklist.yaml", "--key", "clean.md"), "clean.md:1"),
         (("clean.md", "--checklist", "checklist.yaml", "--style", "no"), "'no' is not there"),
         (("clean.md", "--checklist", "checklist.yaml", "--model", "x"), "no provider"),
@@ -123,6 +124,8 @@ def test_a_hostile_draft_is_only_text_in_the_reports(drafts: Path, ask: Ask) -> 
 def test_a_wrong_request_gets_one_sentence_and_leaves_nothing(
     drafts: Path, ask: Ask, arguments: tuple[str, ...], said: str
 ) -> None:
+    (drafts / "f.md").mkdir()
+
     done = ask("qa", *arguments)
 
     assert done.code == 2
@@ -140,6 +143,28 @@ def test_a_dry_run_shows_the_plan_and_checks_nothing(drafts: Path, ask: Ask) -> 
         "spelling-check",
     ]
     assert not (drafts / ".agent-run").exists()
+
+
+def test_what_every_step_stumbles_over_is_said_once(drafts: Path, ask: Ask) -> None:
+    (drafts / "binary.md").write_bytes(b"a\0b\n")
+
+    done = ask("qa", "binary.md", "--checklist", "checklist.yaml")
+
+    assert done.code == 7
+    assert done.out.count("looks binary") == 1
+    assert "tone-check, link-check and spelling-check: draft 'binary.md' looks" in done.out
+
+
+def test_a_broken_link_is_named_and_what_is_not_shown_is_counted(
+    drafts: Path, ask: Ask
+) -> None:
+    (drafts / "many.md").write_text("\n".join(f"[x](no{n}.md)" for n in range(500)))
+
+    done = ask("qa", "many.md", "--checklist", "checklist.yaml", "--offline")
+
+    assert "1:5 error 'no0.md' is not there" in done.out
+    assert "500 links: 500 broken, 0 could not be checked" in done.out
+    assert "and 495 more, the report names 200" in done.out
 
 
 def test_accepted_words_are_spelled_right(drafts: Path, ask: Ask) -> None:

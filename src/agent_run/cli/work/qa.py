@@ -202,6 +202,9 @@ def _place(name: str) -> Path:
         known = ", ".join(sorted(FORMATS))
         msg = f"report {name!r} ends in {place.suffix!r}, expected one of {known}"
         raise InvalidDocument(msg)
+    if place.is_dir():
+        msg = f"report {name!r} cannot be written: it is a folder"
+        raise InvalidDocument(msg)
     if not place.parent.is_dir():
         msg = f"report {name!r} cannot be written: there is no folder {str(place.parent)!r}"
         raise InvalidDocument(msg)

@@ -1,6 +1,7 @@
 """How a report on drafts reads in the terminal: a table, then what a person should know."""
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Final
 
 from agent_run.cli.speech import Speech
@@ -38,7 +39,10 @@ def cell_of(step: StepReport) -> str:
     said = {"passed": "ok", "failed": "FAILED", "person": "person"}[step.outcome]
     if step.decision is not None:
         return f"{said} by {step.decision.by}"
-    return f"{said} {step.result['confidence']:.2f}{' (cached)' if step.cached else ''}"
+    # Of what nobody could look at there is nothing to be sure of.
+    blocked = step.result["status"] == "blocked"
+    sure = "" if blocked else f" {step.result['confidence']:.2f}"
+    return f"{said}{sure}{' (cached)' if step.cached else ''}"
 
 
 def _what_waits(report: Report) -> str:
@@ -56,14 +60,17 @@ def _what_waits(report: Report) -> str:
 
 def _details(report: Report) -> Iterator[str]:
     for draft in report.drafts:
-        for step in draft.steps:
-            if not _is_worth_a_line(step):
-                continue
+        telling = [step for step in draft.steps if _is_worth_a_line(step)]
+        # A draft that cannot be read is a reason for every step: it is said once.
+        for why, steps in groupby(telling, key=lambda step: step.why):
+            alike = list(steps)
+            named = sentence_of(step.step.id for step in alike)
             yield ""
-            yield f"{draft.name}: {step.step.id}: {step.why}"
-            yield from (f"  warning: {warning}" for warning in step.warnings)
-            if step.outcome != "passed":
-                yield from _remarks(step)
+            yield f"{draft.name}: {named}: {why}"
+            for step in alike:
+                yield from (f"  warning: {warning}" for warning in step.warnings)
+                if step.outcome != "passed":
+                    yield from _remarks(step)
         yield from _about(draft)
 
 
@@ -82,6 +89,7 @@ def _remarks(step: StepReport) -> Iterator[str]:
         return  # its one remark is the reason, which is said already
     for one in step.remarks[:_MOST_REMARKS]:
         yield f"  {one['line']}:{one['column']} {one['severity']} {one['message']}"
-    more = len(step.remarks) - _MOST_REMARKS
+    more, kept = step.found - _MOST_REMARKS, len(step.remarks)
     if more > 0:
-        yield f"  and {more} more, which the report names"
+        named = "which the report names" if kept == step.found else f"the report names {kept}"
+        yield f"  and {more} more, {named}"

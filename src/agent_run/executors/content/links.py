@@ -37,7 +37,7 @@ from agent_run.executors.content.remarks import (
 )
 from agent_run.executors.content.targets import Targets
 
-VERSION: Final = "links-1"
+VERSION: Final = "links-2"
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _MAIL: Final = re.compile(r"mailto:[^\s@]+@[^\s@]+\.[^\s@]+\Z", re.IGNORECASE)
 _HARMFUL: Final = frozenset({"javascript", "vbscript", "data", "file"})
@@ -164,7 +164,9 @@ def _verdict(draft: Draft, answers: Answers, key: str) -> Check:
             remarks.append(_remark(draft, link, answer))
     total = len(draft.prose.links)
     ordered = in_order(remarks)
-    counts = f"{len(answers)} targets of {total} links, {unsure} links could not be checked"
+    broken = sum(one.severity == "error" for one in ordered)
+    links = "1 link" if total == 1 else f"{total} links"
+    counts = f"{links}: {broken} broken, {unsure} could not be checked"
     status = status_of(ordered)
     if status == "passed" and total and unsure == total:
         return Check("blocked", 1.0, f"no link could be checked: {counts}", ordered, key)
@@ -177,4 +179,5 @@ def _remark(draft: Draft, link: Link, answer: Answer) -> Remark:
     rule = f"links.{answer.finding}"
     severity = _SEVERITIES[answer.finding]
     quote = quoted(link.target)
-    return Remark(rule, severity, line, column, quote, answer.message, answer.moved_to)
+    message = f"{quote!r} {answer.message}"
+    return Remark(rule, severity, line, column, quote, message, answer.moved_to)

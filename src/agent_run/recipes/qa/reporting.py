@@ -47,6 +47,8 @@ class StepReport:
     """What of the budget did not suffice."""
     warnings: tuple[str, ...]
     remarks: tuple[dict[str, Any], ...]
+    found: int
+    """How many remarks there are in all; a record carries only so many."""
     result: dict[str, JsonValue]
     """The execution result: status, confidence, notes, evidence, and what it took."""
 
@@ -216,6 +218,7 @@ def _steps(
             over=_over(task, output.get("over", [])),
             warnings=record.warnings if record else (),
             remarks=tuple(remarks),
+            found=_count(output.get("remarks_in_all"), at_least=len(remarks)),
             result=_result(step, record or Record(status="blocked", notes=task.note)),
         )
 
@@ -270,6 +273,10 @@ def _overall(plan: QaPlan, steps: Sequence[StepReport]) -> tuple[str, ...]:
     )
 
 
+def _count(value: JsonValue, *, at_least: int) -> int:
+    return value if isinstance(value, int) else at_least
+
+
 def _number(step: StepReport, key: str) -> int:
     value = step.result[key]
     return value if isinstance(value, int) else 0
@@ -305,6 +312,7 @@ def _not_begun(step: Step) -> StepReport:
         over=(),
         warnings=(),
         remarks=(),
+        found=0,
         result=_result(step, Record(status="blocked", notes=why)),
     )
 
@@ -329,6 +337,7 @@ def _step_json(step: StepReport) -> dict[str, JsonValue]:
         },
         "warnings": list(step.warnings),
         "remarks": list(step.remarks),
+        "remarks_in_all": step.found,
     }
 
 
