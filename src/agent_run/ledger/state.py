@@ -196,7 +196,7 @@ StateT = TypeVar("StateT", TaskState, RunState)
 
 
 def changed_by(state: StateT, changes: Mapping[str, object]) -> StateT:
-    """Return a copy with `changes`, eight times as fast as `dataclasses.replace`."""
+    """Return a copy with `changes`; `dataclasses.replace` takes many times as long."""
     copy = object.__new__(type(state))
     object.__setattr__(copy, "__dict__", {**state.__dict__, **changes})
     return copy
