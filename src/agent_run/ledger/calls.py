@@ -6,8 +6,7 @@ shape of its key, for its purpose is only the name of the model; a tool's purpos
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 Operation: TypeAlias = Literal["chat", "execute_tool"]
 
@@ -17,8 +16,7 @@ _CHAT: Final = "chat "
 _TOOL: Final = "tool "
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """Tokens of one answer, by whoever counted them."""
 
     tokens_in: int

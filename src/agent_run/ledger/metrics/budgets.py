@@ -7,7 +7,7 @@ more than all the counting.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from agent_run.ledger.metrics.facts import NO_MONEY, Limits, Run, Task
 
@@ -15,8 +15,7 @@ Dimension: TypeAlias = Literal["attempts", "tokens", "cost_usd", "seconds"]
 _GIVEN_BACK: Final = frozenset({"released", "asked"})
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(NamedTuple):
     """One dimension of one budget."""
 
     used: float
@@ -91,8 +90,7 @@ class StepUse:
     """Time of all attempts together."""
 
 
-@dataclass(frozen=True, slots=True)
-class Budgets:
+class Budgets(NamedTuple):
     """All budgets that were looked at."""
 
     runs: tuple[BudgetLine, ...]

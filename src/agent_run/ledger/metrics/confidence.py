@@ -6,9 +6,8 @@ confidence is distributed, and one wild value moves neither ranks nor medians mu
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from agent_run.ledger.metrics.facts import STEP, Task
 from agent_run.ledger.metrics.statistics import grouped, mean, median, shift, tail_of
@@ -24,8 +23,7 @@ _CHANCE: Final = 0.01
 _SMALLEST_FALL: Final = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Regression:
+class Regression(NamedTuple):
     """A step whose executor has become less sure."""
 
     earlier: float
@@ -40,8 +38,7 @@ class Regression:
     """Time of the first of the newest values."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepConfidence:
+class StepConfidence(NamedTuple):
     """What executors of one step said about their own work."""
 
     step: str

@@ -5,8 +5,7 @@ when `--since` moves on, so nothing here may be taken for a counter.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from agent_run.ledger.metrics.people import Agreement, Answering, People
 from agent_run.ledger.metrics.report import Metrics
@@ -17,8 +16,7 @@ Labels: TypeAlias = Mapping[str, str]
 _Value: TypeAlias = float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(NamedTuple):
     """One number, what it is about, and which one of its kind."""
 
     value: float
@@ -26,8 +24,7 @@ class Sample:
     suffix: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(NamedTuple):
     """Numbers of one kind."""
 
     name: str

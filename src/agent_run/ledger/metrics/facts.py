@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from operator import attrgetter
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from agent_run.ledger.calls import Operation, Usage
 
@@ -75,8 +75,7 @@ class Limits:
 NO_LIMITS: Final = Limits()
 
 
-@dataclass(slots=True)
-class Failure:
+class Failure(NamedTuple):
     """A gate that did not pass, and why."""
 
     gate: str

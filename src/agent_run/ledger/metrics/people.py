@@ -2,15 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from agent_run.ledger.metrics.facts import STEP, Task, WaitKind
 from agent_run.ledger.metrics.statistics import Proportion, grouped, kappa, mean, quantile
 
 
-@dataclass(frozen=True, slots=True)
-class Answering:
+class Answering(NamedTuple):
     """How long people took to answer one kind of thing."""
 
     kind: WaitKind
@@ -28,8 +27,7 @@ class Answering:
     """Since when the longest open one waits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
+class Agreement(NamedTuple):
     """Decisions of people beside what executor and gates thought."""
 
     step: str
@@ -49,8 +47,7 @@ class Agreement:
         return kappa(self.matrix)
 
 
-@dataclass(frozen=True, slots=True)
-class People:
+class People(NamedTuple):
     """All that concerns people."""
 
     escalated: Proportion

@@ -8,7 +8,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 Z_95: Final = 1.959963984540054
 """The two-sided 95 % point of the normal distribution."""
@@ -37,8 +37,7 @@ class Proportion:
         return Proportion(self.hits + other.hits, self.of + other.of)
 
 
-@dataclass(frozen=True, slots=True)
-class Shift:
+class Shift(NamedTuple):
     """How later values lie against earlier ones, by Mann and Whitney's rank test."""
 
     z: float

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import NamedTuple
 
 from agent_run.ledger.metrics.facts import NO_MONEY, STEP, UNSTATED, Amount, Attempt, Task
 from agent_run.ledger.metrics.statistics import Proportion, grouped
@@ -31,8 +32,7 @@ class Cost:
         self.elapsed_ms += amount.elapsed_ms
 
 
-@dataclass(frozen=True, slots=True)
-class Quality:
+class Quality(NamedTuple):
     """How the work ended."""
 
     statuses: Mapping[str, int]
@@ -52,8 +52,7 @@ class Quality:
     """Claims whose owner was not heard of again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Costs:
+class Costs(NamedTuple):
     """What the work took."""
 
     by_model: tuple[Cost, ...]
