@@ -7,6 +7,7 @@ files: it is given the folder of its throwaway copy.
 
 import inspect
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -56,11 +57,12 @@ class FunctionExecutor(Generic[FunctionT]):
             # Nothing was done yet, and another attempt would meet the same payload.
             record = Record(status="blocked", next_action="escalate", error=str(misfit))
             return Work(record, _seen(started))
+        wall = job.limits.wall_sec
         try:
-            with anyio.fail_after(job.limits.wall_sec):
+            with nullcontext() if wall is None else anyio.fail_after(wall):
                 answer = await self._called(brief, job.workspace)
         except TimeoutError:
-            return _failed("timeout", f"took longer than {job.limits.wall_sec} s", started)
+            return _failed("timeout", f"took longer than {wall} s", started)
         except Exception as error:  # noqa: BLE001 - whatever it was, it is the task's failure only
             return _failed("exited", f"{type(error).__name__}: {error}", started)
         return self._checked(answer, started)
