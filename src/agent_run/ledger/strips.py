@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, TypeAlias
 from pydantic import JsonValue
 from pydantic_core import from_json
 
+from agent_run.ledger.calls import answered_by, called, fault_of, usage_of
 from agent_run.ledger.pages import Page
 
 Kind: TypeAlias = Literal["run", "plan", "task", "handoff", "attempt", "call", "gate", "wait"]
@@ -243,23 +244,36 @@ class _Story:
 
     def reserve(self, page: Page, body: dict[str, Any], at: datetime) -> None:
         self._calls.setdefault(page.task_id, {})[body["key"]] = f"call/{page.seq}"
+        operation, name = called(body["key"], body.get("purpose", ""))
+        details: dict[str, JsonValue] = {
+            "key": body["key"],
+            "operation": operation,
+            "reserved": body.get("amount", {}),
+        }
         self._begin(
             Strip(
                 key=f"call/{page.seq}",
                 # A judge calls after the attempt.
                 parent=self._attempts.get(page.task_id, f"task/{page.task_id}"),
                 kind="call",
-                name=body.get("purpose") or body["key"],
+                name=name,
                 start=at,
                 task_id=page.task_id,
-                details={"key": body["key"], "reserved": body.get("amount", {})},
+                details=details,
             )
         )
 
     def settle_call(self, page: Page, body: dict[str, Any], at: datetime) -> None:
         key = self._calls.get(page.task_id, {}).pop(body["key"], None)
-        if key is not None:
-            self._end(key, at, page.seq, "settled", spent=body.get("spent", {}))
+        if key is None:
+            return
+        result = body.get("result")
+        usage, model = usage_of(result), answered_by(result)
+        more: dict[str, JsonValue] = {"answered_by": model} if model else {}
+        if usage is not None:
+            more |= {"tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out}
+        spent = body.get("spent", {})
+        self._end(key, at, page.seq, fault_of(result) or "settled", spent=spent, **more)
 
     def settle(self, page: Page, body: dict[str, Any], at: datetime, word: str) -> None:
         self._unsettled.discard(page.task_id)

@@ -13,7 +13,7 @@ from agent_run.ledger.strips import Kind, Strip
 from agent_run.telemetry import names
 
 Attribute: TypeAlias = str | int | float | bool
-_ERRORS: Final = frozenset({"failed", "blocked", "expired", "unknown", "fail"})
+_ERRORS: Final = frozenset({"failed", "blocked", "expired", "unknown", "unusable", "fail"})
 _PLANNERS: Final = ("planner", "re-plan")
 
 
@@ -24,6 +24,8 @@ class Described:
     name: str
     attributes: Mapping[str, Attribute]
     failed: bool = False
+    leaves: bool = False
+    """Whether somebody outside was asked."""
 
 
 def described(strip: Strip, run_id: str, *, content: bool) -> Described:
@@ -39,7 +41,25 @@ def described(strip: Strip, run_id: str, *, content: bool) -> Described:
     if content:
         said |= {f"agent_run.content.{key}": str(text) for key, text in strip.content.items()}
     attributes = {key: value for key, value in said.items() if value is not None}
-    return Described(name, attributes, failed)
+    leaves = attributes.get(names.OPERATION) == names.CHAT
+    return Described(name, attributes, failed, leaves)
+
+
+def provider_of(model: str) -> str | None:
+    """Return who serves a model such as `anthropic:claude-haiku-5-5`; None if it is not said.
+
+    Two ways to speak to the same provider are one provider.
+    """
+    provider, colon, _ = model.partition(":")
+    return provider.removesuffix("-chat") if colon and provider else None
+
+
+def model_name(model: str) -> str:
+    """Return a model's name as its provider knows it, without provider and address."""
+    _, colon, name = model.partition(":")
+    plain, at, address = name.rpartition("@")
+    served_elsewhere = at and address.startswith(("http://", "https://"))
+    return (plain if served_elsewhere else name) if colon and name else model
 
 
 _Said: TypeAlias = dict[str, Attribute | None]
@@ -77,8 +97,8 @@ def _attempt(strip: Strip) -> tuple[str, _Said]:
     said: _Said = {
         names.OPERATION: operation,
         names.AGENT: agent,
-        names.REQUEST_MODEL: model,
-        names.PROVIDER: _provider(model),
+        names.REQUEST_MODEL: model and model_name(model),
+        names.PROVIDER: model and provider_of(model),
         names.OWNER: _text(details.get("owner")),
         names.ATTEMPT: _plain(details.get("attempt")),
         names.CLAIM: _plain(details.get("claim")),
@@ -95,21 +115,25 @@ def _call(strip: Strip) -> tuple[str, _Said]:
     spent = strip.details.get("spent")
     amounts = spent if isinstance(spent, dict) else {}
     said: _Said = {
-        names.TOOL_CALL: _text(strip.details.get("key")),
         names.TOKENS: _plain(amounts.get("tokens")),
         names.REQUESTS: _plain(amounts.get("requests")),
         names.COST: _number(amounts.get("cost_usd")),
     }
-    operation, _, model = strip.name.partition(" ")
-    if operation == names.CHAT and model:
-        said |= {
-            names.OPERATION: names.CHAT,
-            names.REQUEST_MODEL: model,
-            names.PROVIDER: _provider(model),
-        }
-        return strip.name, said
-    said |= {names.OPERATION: names.EXECUTE_TOOL, names.TOOL: strip.name}
-    return f"{names.EXECUTE_TOOL} {strip.name}", said
+    key = _text(strip.details.get("key"))
+    if strip.details.get("operation") != names.CHAT:
+        said |= {names.OPERATION: names.EXECUTE_TOOL, names.TOOL: strip.name}
+        return f"{names.EXECUTE_TOOL} {strip.name}", said | {names.TOOL_CALL: key}
+    model = model_name(strip.name)
+    said |= {
+        names.OPERATION: names.CHAT,
+        names.REQUEST_MODEL: model,
+        names.RESPONSE_MODEL: _text(strip.details.get("answered_by")),
+        names.PROVIDER: provider_of(strip.name),
+        names.INPUT_TOKENS: _plain(strip.details.get("tokens_in")),
+        names.OUTPUT_TOKENS: _plain(strip.details.get("tokens_out")),
+        names.CALL: key,
+    }
+    return f"{names.CHAT} {model}", said
 
 
 def _gate(strip: Strip) -> tuple[str, _Said]:
@@ -136,11 +160,6 @@ _KINDS: Final[Mapping[Kind, Callable[[Strip], tuple[str, _Said]]]] = {
     "gate": _gate,
     "wait": _wait,
 }
-
-
-def _provider(model: str | None) -> str | None:
-    provider, colon, _ = (model or "").partition(":")
-    return provider if colon and provider else None
 
 
 def _text(value: JsonValue) -> str | None:

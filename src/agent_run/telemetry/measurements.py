@@ -5,6 +5,7 @@ any number of times and nothing is counted twice. What is a share stays a gauge.
 """
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final, TypeAlias
@@ -24,16 +25,21 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from agent_run.ledger.metrics.exposition import Family, families
-from agent_run.ledger.metrics.facts import SETTLED_WORDS, Run, tasks_of
+from agent_run.ledger.metrics.facts import SETTLED_WORDS, Attempt, Call, Run, tasks_of
 from agent_run.ledger.metrics.report import Metrics
 from agent_run.telemetry import names
+from agent_run.telemetry.describing import model_name, provider_of
 from agent_run.telemetry.spans import nanoseconds
 from agent_run.version import __version__
 
-_SECONDS: Final = (0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 900, 3_600)
+_SECONDS: Final = (*(0.01 * 2**power for power in range(14)), 300.0, 900.0, 3_600.0)
+"""The buckets that the conventions advise, and some more, for agents may work for hours."""
 _TOKENS: Final = tuple(float(4**power) for power in range(14))
 
-_Values: TypeAlias = Mapping[tuple[tuple[str, str], ...], Sequence[float]]
+_Labels: TypeAlias = tuple[tuple[str, str], ...]
+_Values: TypeAlias = Mapping[_Labels, Sequence[float]]
+_Gathered: TypeAlias = defaultdict[_Labels, list[float]]
+_Times: TypeAlias = tuple[int, int]
 
 
 def metrics_data(
@@ -43,7 +49,7 @@ def metrics_data(
     begun = min((run.opened_at for run in runs), default=now)
     start, end = nanoseconds(begun), nanoseconds(now)
     found = [_gauge(family, start, end) for family in families(metrics) if family.samples]
-    found += list(_histograms(runs, start, end))
+    found += list(_histograms(runs, (start, end)))
     scope = ScopeMetrics(InstrumentationScope(names.SCOPE, __version__), found, "")
     return MetricsData([ResourceMetrics(resource, [scope], "")])
 
@@ -62,27 +68,71 @@ def _gauge(family: Family, start: int, end: int) -> Metric:
     return Metric(name, family.says, "1", Gauge(points))
 
 
-def _histograms(runs: Sequence[Run], start: int, end: int) -> Iterator[Metric]:
+def _histograms(runs: Sequence[Run], times: _Times) -> Iterator[Metric]:
     finished = [run for run in runs if _over(run)]
     workflows: _Values = {((names.WORKFLOW, "all"),): [run.seconds for run in finished]}
-    yield from _histogram(names.WORKFLOW_DURATION, "s", workflows, _SECONDS, (start, end))
-    took: dict[tuple[tuple[str, str], ...], list[float]] = {}
-    used: dict[tuple[tuple[str, str], ...], list[float]] = {}
+    yield from _histogram(names.WORKFLOW_DURATION, "s", workflows, times)
+    took: _Gathered = defaultdict(list)
+    used: _Gathered = defaultdict(list)
+    calls: list[Call] = []
     for task in tasks_of(runs):
         for attempt in task.attempts:
             agent = ((names.AGENT, task.executor or attempt.owner),)
             if attempt.seconds is not None:
-                took.setdefault(agent, []).append(attempt.seconds)
-            if attempt.spent.tokens:
-                model = (*agent, (names.REQUEST_MODEL, attempt.model or "unknown"))
-                used.setdefault(model, []).append(attempt.spent.tokens)
-    yield from _histogram(names.AGENT_DURATION, "s", took, _SECONDS, (start, end))
-    yield from _histogram(names.TOKEN_USAGE, "{token}", used, _TOKENS, (start, end))
+                took[agent].append(attempt.seconds)
+            if attempt.spent.tokens and not any(call.usage for call in attempt.calls):
+                used[*agent, *_undivided(attempt)].append(attempt.spent.tokens)
+            calls += attempt.calls
+    yield from _histogram(names.AGENT_DURATION, "s", took, times)
+    yield from _of_calls(calls, used, times)
 
 
-def _histogram(
-    name: str, unit: str, values: _Values, bounds: Sequence[float], times: tuple[int, int]
-) -> Iterator[Metric]:
+def _of_calls(calls: Iterable[Call], tokens: _Gathered, times: _Times) -> Iterator[Metric]:
+    """Yield what is measured of each question to a model, and of each use of a tool."""
+    chats: _Gathered = defaultdict(list)
+    tools: _Gathered = defaultdict(list)
+    for call in calls:
+        failed = () if call.error is None else ((names.ERROR, call.error),)
+        if call.operation == names.CHAT:
+            asked = _asked(call)
+            _keep(chats, (*asked, *failed), call.seconds)
+            if call.usage is not None:
+                tokens[*asked, (names.TOKEN_TYPE, "input")].append(call.usage.tokens_in)
+                tokens[*asked, (names.TOKEN_TYPE, "output")].append(call.usage.tokens_out)
+        else:
+            _keep(tools, ((names.TOOL, call.name), *failed), call.seconds)
+    yield from _histogram(names.OPERATION_DURATION, "s", chats, times)
+    yield from _histogram(names.TOOL_DURATION, "s", tools, times)
+    yield from _histogram(names.TOKEN_USAGE, "{token}", tokens, times)
+
+
+def _asked(call: Call) -> _Labels:
+    return ((names.OPERATION, call.operation), *_model(call.name))
+
+
+def _undivided(attempt: Attempt) -> _Labels:
+    """Label tokens of which a record told only the sum, as coding agents do."""
+    return (
+        (names.OPERATION, names.INVOKE_AGENT),
+        *_model(attempt.model or "unknown"),
+        (names.TOKEN_TYPE, "total"),
+    )
+
+
+def _model(name: str) -> _Labels:
+    return (
+        (names.PROVIDER, provider_of(name) or "unknown"),
+        (names.REQUEST_MODEL, model_name(name)),
+    )
+
+
+def _keep(values: _Gathered, labels: _Labels, seconds: float | None) -> None:
+    if seconds is not None:
+        values[labels].append(seconds)
+
+
+def _histogram(name: str, unit: str, values: _Values, times: _Times) -> Iterator[Metric]:
+    bounds = _TOKENS if unit == "{token}" else _SECONDS
     points = [
         HistogramDataPoint(
             attributes=dict(labels),

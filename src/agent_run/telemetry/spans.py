@@ -47,7 +47,7 @@ def spans_of(
             parent=None if strip.parent is None else context(strip.parent),
             resource=resource,
             attributes=dict(said.attributes),
-            kind=SpanKind.INTERNAL,
+            kind=SpanKind.CLIENT if said.leaves else SpanKind.INTERNAL,
             status=Status(StatusCode.ERROR if said.failed else StatusCode.UNSET),
             start_time=nanoseconds(strip.start),
             end_time=nanoseconds(strip.end or strip.start),
