@@ -4,6 +4,7 @@ import json
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -12,8 +13,12 @@ from hypothesis import strategies as st
 from pydantic import AfterValidator, AwareDatetime, Field, model_validator
 
 from agent_run.contract.base import Contract, Duration, Lines
+from agent_run.contract.faults import Fault
+from agent_run.contract.manifest import Manifest
+from agent_run.contract.plan import Plan
 from agent_run.contract.reading import load, read_document
 from agent_run.errors import InvalidDocument
+from agent_run.topology.canary import Canary
 
 
 class Colour(StrEnum):
@@ -152,6 +157,57 @@ def test_a_key_read_by_another_name_is_told_by_the_name_that_counts() -> None:
     assert told("street: x\ntitle: 5\n") == [
         "h.yaml:1: name: is 5, expected a string; put it in quotes"
     ]
+
+
+@pytest.mark.parametrize("key", ["steps", "subtasks"])
+def test_a_list_whose_items_are_wrong_is_not_said_to_be_short(key: str) -> None:
+    text = f"{key}: [{{task_id: a}}, {{task_id: b}}]"
+
+    with pytest.raises(InvalidDocument) as refused:
+        load(Plan, read_document(text, source="p.yaml"))
+
+    assert [str(fault) for fault in refused.value.faults] == [
+        f"p.yaml:1: {key}[0].objective: is missing, expected a string",
+        f"p.yaml:1: {key}[1].objective: is missing, expected a string",
+    ]
+
+
+def test_faults_of_the_text_and_of_the_model_are_told_at_once(tmp_path: Path) -> None:
+    lines = ("task_id: a", "objectiv: x", "task_id: b", "priority: .nan", "budget:")
+    (tmp_path / "m.yaml").write_text("\n".join((*lines, "  max_attempts: 0")))
+
+    with pytest.raises(InvalidDocument) as refused:
+        Manifest.load(tmp_path / "m.yaml")
+
+    places = [
+        (fault.line, fault.key) for fault in refused.value.faults if isinstance(fault, Fault)
+    ]
+    assert places == [
+        (1, "objective"),
+        (2, "objectiv"),
+        (3, "task_id"),
+        (4, "priority"),
+        (6, "budget.max_attempts"),
+    ]
+
+
+def test_a_document_with_faults_is_never_loaded() -> None:
+    document = read_document("name: a\nname: b", source="h.yaml", go_on=True)
+
+    with pytest.raises(InvalidDocument, match="stands twice"):
+        load(House, document)
+
+
+def test_a_fault_between_parts_has_the_line_of_its_key() -> None:
+    text = "name: c\nshare: 0.1\nchanges:\n  executor: a\n  task_id: b\n"
+
+    with pytest.raises(InvalidDocument, match=r"c\.yaml:5: changes\.task_id: may not differ"):
+        load(Canary, read_document(text, source="c.yaml"))
+
+
+def test_an_empty_list_is_still_short() -> None:
+    with pytest.raises(InvalidDocument, match="has 0 items, expected at least 1 item"):
+        load(Plan, read_document("steps: []", source="p.yaml"))
 
 
 def test_a_document_that_is_no_mapping_is_one_fault() -> None:

@@ -203,12 +203,12 @@ def test_subtasks_become_independent_steps_with_their_priority() -> None:
 
 
 def test_a_plan_without_subtasks_is_refused_before_workers_silently_do_nothing() -> None:
-    with pytest.raises(InvalidDocument, match="steps: has 0 items"):
+    with pytest.raises(InvalidDocument, match="subtasks: has 0 items"):
         load(Plan, read_document('{"subtasks": []}', source="plan.json"))
 
 
 def test_subtasks_that_are_a_string_this_time_are_refused() -> None:
-    with pytest.raises(InvalidDocument, match="steps: is 'research X', expected a list"):
+    with pytest.raises(InvalidDocument, match="subtasks: is 'research X', expected a list"):
         load(Plan, read_document('{"subtasks": "research X"}', source="plan.json"))
 
 

@@ -91,7 +91,7 @@ def test_both_versions_are_labelled_and_only_one_is_changed() -> None:
 
 
 def test_a_canary_may_not_change_what_a_task_is_about() -> None:
-    with pytest.raises(ValidationError, match="changes name 'allowed_paths'"):
+    with pytest.raises(ValidationError, match="allowed_paths: may not differ"):
         canary(changes={"allowed_paths": ["**"]})
 
 

@@ -4,11 +4,11 @@ A contract is complete, checked once at the door, and never changed afterwards.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Final, Self, TypeAlias, TypeVar
+from typing import Annotated, ClassVar, Final, Self, TypeAlias, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -125,6 +125,9 @@ class Contract(BaseModel):
     """A value agreed between two parties: complete, checked, and never changed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")
+
+    OTHER_NAMES: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Field -> keys that are read in its place; a fault is told by the key that is there."""
 
     @classmethod
     def load(cls, file: str | Path) -> Self:

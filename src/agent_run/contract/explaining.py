@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Final, TypeAlias, get_args
 
-from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic import BaseModel, JsonValue, RootModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from agent_run.contract.base import Contract
 from agent_run.contract.expectations import described, phrase
 from agent_run.contract.faults import Broken, Fault, shown
-from agent_run.contract.places import Document, Node, Part, dotted, inside
+from agent_run.contract.places import Document, Node, Part, dotted, inside, parts_of
 
 _ABOUT_THE_KEY: Final = "[key]"
 _BROKEN_RULES: Final = frozenset({"value_error", "assertion_error"})
@@ -54,14 +55,12 @@ class _Problem:
         return self.spot.parts + self.missing
 
 
-def explained(
-    error: ValidationError, *, model: type[BaseModel], document: Document
-) -> list[Fault]:
-    """Return each thing that keeps `document` from being a `model`."""
-    details = error.errors(include_url=False)
+def explained(error: ValidationError, *, model: object, document: Document) -> list[Fault]:
+    """Return each thing that keeps `document` from being a `model`, which may be any type."""
+    details = [one for one in error.errors(include_url=False) if not _follows(one)]
     told: dict[tuple[str, str], Fault] = {}
     for detail in details:
-        for fault in _parts_of(detail, document):
+        for fault in _parts_of(detail, model=model, document=document):
             told.setdefault((fault.key, fault.message), fault)
     whole = [detail for detail in details if not _names_its_parts(detail)]
     problems = [_problem(detail, model=model, document=document) for detail in whole]
@@ -74,23 +73,31 @@ def explained(
     return list(told.values())
 
 
+def _follows(detail: ErrorDetails) -> bool:
+    """Say whether this only follows from other faults: a list is short of its broken items."""
+    held = detail["input"]
+    if detail["type"] != "too_short" or not isinstance(held, list | tuple):
+        return False
+    return len(held) >= int(detail["ctx"]["min_length"])
+
+
 def _names_its_parts(detail: ErrorDetails) -> bool:
     return isinstance(detail.get("ctx", {}).get("error"), Broken)
 
 
-def _parts_of(detail: ErrorDetails, document: Document) -> Iterator[Fault]:
+def _parts_of(detail: ErrorDetails, *, model: object, document: Document) -> Iterator[Fault]:
     """Yield each fault of an error that knows the places of its own faults."""
     error = detail.get("ctx", {}).get("error")
     if not isinstance(error, Broken):
         return
-    before = dotted(detail["loc"])
     for inner, message in error.faults:
-        key = f"{before}.{inner}" if before else inner
-        line, column = document.lines.get(key, document.lines.root.place)
-        yield Fault(document.source, line, column, key, message)
+        start = _Spot(document.lines.root, document.value, model)
+        spot = _followed(start, (*detail["loc"], *parts_of(inner)))
+        line, column = spot.node.place
+        yield Fault(document.source, line, column, dotted(spot.parts), message)
 
 
-def _problem(detail: ErrorDetails, *, model: type[BaseModel], document: Document) -> _Problem:
+def _problem(detail: ErrorDetails, *, model: object, document: Document) -> _Problem:
     kind, loc = detail["type"], detail["loc"]
     start = _Spot(document.lines.root, document.value, model)
     if kind == "missing":
@@ -114,12 +121,12 @@ def _problem(detail: ErrorDetails, *, model: type[BaseModel], document: Document
 def _followed(spot: _Spot, loc: Iterable[Part]) -> _Spot:
     """Return the deepest spot of the document that `loc` leads to."""
     steps = tuple(loc)
-    for number, part in enumerate(steps, start=1):
-        child = inside(spot.node, part)
+    for number, name in enumerate(steps, start=1):
+        part, child = _found(spot, name)
         if child is not None:
             spot.value = _within(spot.value, part)
             spot.node, spot.parts = child, (*spot.parts, part)
-            spot.type = _field_type(spot.type, part)
+            spot.type = _field_type(spot.type, name)
         elif part == _ABOUT_THE_KEY:
             spot.about_key = True
         elif number == len(steps) and _is_field(spot, part):
@@ -128,8 +135,18 @@ def _followed(spot: _Spot, loc: Iterable[Part]) -> _Spot:
             spot.renamed = True
         else:
             spot.branch = spot.branch or (spot.parts, str(part))
-            spot.type = _shape(spot.type, str(part))
+            spot.type = _shape(_field_type(spot.type, name), str(part))
     return spot
+
+
+def _found(spot: _Spot, part: Part) -> tuple[Part, Node | None]:
+    """Return the key that stands for `part` at the spot, and its node if there is one."""
+    child = inside(spot.node, part)
+    if child is not None or isinstance(part, int):
+        return part, child
+    others = (name for known in _models(spot.type) for name in _others(known, part))
+    there = next((name for name in others if inside(spot.node, name)), part)
+    return there, inside(spot.node, there)
 
 
 def _grouped(problems: list[_Problem]) -> Iterator[list[_Problem]]:
@@ -183,7 +200,7 @@ def _within(value: JsonValue, part: Part) -> JsonValue:
     match value, part:
         case dict(), str():
             return value[part]
-        case list(), int():
+        case list() | tuple(), int():
             return value[part]
         case _:
             return value
@@ -191,9 +208,15 @@ def _within(value: JsonValue, part: Part) -> JsonValue:
 
 def _models(annotation: object) -> list[type[BaseModel]]:
     """Return every model that a value of this type may be, or hold in a list or mapping."""
+    if isinstance(annotation, type) and issubclass(annotation, RootModel):
+        annotation = annotation.model_fields["root"].annotation
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for inner in get_args(annotation) for model in _models(inner)]
+
+
+def _others(model: type[BaseModel], field: str) -> tuple[str, ...]:
+    return model.OTHER_NAMES.get(field, ()) if issubclass(model, Contract) else ()
 
 
 def _names(model: type[BaseModel]) -> list[str]:

@@ -4,7 +4,7 @@ A reader gathers faults and goes on, so that one look at the report mends the wh
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NoReturn, TypeAlias
 
 from agent_run.errors import InvalidDocument
@@ -84,6 +84,13 @@ def refusal(faults: Iterable[Fault]) -> InvalidDocument:
     # Two passes over a text find faults out of order; those without a place come first.
     ordered = tuple(sorted(faults, key=lambda fault: (fault.line or 0, fault.column or 0)))
     return InvalidDocument("\n".join(str(fault) for fault in ordered), ordered)
+
+
+def in_line(fault: object, number: int) -> Fault:
+    """Return a fault of one line, read by itself, as a fault of the file it stands in."""
+    if not isinstance(fault, Fault):
+        return Fault("", number, None, "", str(fault))
+    return replace(fault, line=number)
 
 
 def shown(value: object) -> str:

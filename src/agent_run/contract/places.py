@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from pydantic import JsonValue
 
-from agent_run.contract.faults import Place
+from agent_run.contract.faults import Fault, Place
 
 Part: TypeAlias = str | int
 """One step into a document: a key of a mapping, or an index of a list."""
@@ -59,6 +59,8 @@ class Document:
     source: str
     value: JsonValue
     lines: Lines
+    faults: tuple[Fault, ...] = ()
+    """What is wrong with the text itself; nobody may use the value before it is mended."""
 
 
 def dotted(parts: tuple[Part, ...]) -> str:

@@ -29,6 +29,11 @@ MOST_STEPS: Final = 10_000
 class Plan(Contract):
     """Ordered or interdependent tasks, and those that run at the end whatever happened."""
 
+    OTHER_NAMES = {  # noqa: RUF012 - a ClassVar of the base
+        "steps": ("subtasks", "plan"),
+        "budget": ("overall_budget",),
+    }
+
     plan_id: str | None = Field(default=None, min_length=1, max_length=200)
     objective: str = Field(default="", max_length=4_000)
     """What the plan is for; becomes the intent of every task."""

@@ -104,6 +104,11 @@ class Record(Contract, Generic[OutputT]):
         return record
 
     @property
+    def stated(self) -> str:
+        """What its author says about how it went: the error, the notes, or what comes next."""
+        return self.error or self.notes or self.next_step
+
+    @property
     def spend(self) -> Spend:
         if not (self.tokens_used or self.requests_made or self.cost_usd or self.elapsed_ms):
             return NOTHING

@@ -11,7 +11,8 @@ from typing import Final, Literal, TypeAlias
 from pydantic import Field, JsonValue
 
 from agent_run.contract.base import Contract, Lines, Name
-from agent_run.contract.faults import Fault, refusal
+from agent_run.contract.faults import Fault, in_line, refusal
+from agent_run.contract.files import content_of
 from agent_run.contract.reading import load, read_document
 from agent_run.errors import InvalidDocument
 
@@ -55,12 +56,7 @@ def load_dataset(file: Path) -> tuple[EvalCase, ...]:
     Raises:
         InvalidDocument: A line is no case, or two cases share a name; `faults` names all.
     """
-    try:
-        text = file.read_bytes()
-    except OSError as error:
-        told = f"cannot be read: {error.strerror}"
-        raise refusal([Fault(str(file), None, None, "", told)]) from error
-    return parse_dataset(text, source=str(file))
+    return parse_dataset(content_of(file), source=str(file))
 
 
 def parse_dataset(text: bytes, *, source: str) -> tuple[EvalCase, ...]:
@@ -77,7 +73,7 @@ def parse_dataset(text: bytes, *, source: str) -> tuple[EvalCase, ...]:
         try:
             found[number] = load(EvalCase, read_document(line, source=source, format="json"))
         except InvalidDocument as error:
-            faults += [_moved(fault, number) for fault in error.faults]
+            faults += [in_line(fault, number) for fault in error.faults]
         if len(faults) >= _MOST_FAULTS:
             told = f"has {len(faults)} faults up to here, the rest was not looked at"
             raise refusal([*faults, Fault(source, number, None, "", told)])
@@ -96,10 +92,3 @@ def _repeated(found: Mapping[int, EvalCase], source: str) -> Iterator[Fault]:
             told = f"is {case.case_id!r} again, as on line {lines[case.case_id]}"
             yield Fault(source, number, None, "case_id", told)
         lines.setdefault(case.case_id, number)
-
-
-def _moved(fault: object, number: int) -> Fault:
-    """Return a fault of one line as a fault of the file it stands in."""
-    if not isinstance(fault, Fault):
-        return Fault("", number, None, "", str(fault))
-    return Fault(fault.source, number, fault.column, fault.key, fault.message)

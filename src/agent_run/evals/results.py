@@ -12,6 +12,7 @@ from pydantic import Field, JsonValue
 
 from agent_run.contract.base import Contract, Digest, RunId, Text, Whole
 from agent_run.contract.faults import Fault, refusal
+from agent_run.contract.files import content_of
 from agent_run.contract.reading import load, read_document
 from agent_run.errors import InvalidDocument
 from agent_run.evals.cases import CaseOutcome, EvalCase
@@ -107,11 +108,7 @@ def read_results(folder: Path) -> dict[str, CaseResult]:
         InvalidDocument: The folder holds none, or a line in the middle is broken.
     """
     file = folder / FILE
-    try:
-        lines = file.read_bytes().split(b"\n")
-    except OSError as error:
-        told = f"cannot be read: {error.strerror}"
-        raise refusal([Fault(str(file), None, None, "", told)]) from error
+    lines = content_of(file).split(b"\n")
     results: dict[str, CaseResult] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip():

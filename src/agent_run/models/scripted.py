@@ -11,11 +11,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TypeAlias
 
-from pydantic import Field, JsonValue, TypeAdapter, ValidationError
+from pydantic import Field, JsonValue, RootModel
 
 from agent_run.contract.base import Contract, Whole
-from agent_run.contract.reading import read_document
-from agent_run.errors import ContractError, InvalidDocument
+from agent_run.contract.files import content_of
+from agent_run.contract.reading import load, read_document
+from agent_run.errors import ContractError
 from agent_run.models.answering import whole
 from agent_run.models.meter import BytesMeter
 from agent_run.models.options import FREE, Price
@@ -50,6 +51,10 @@ class Turn(Contract):
     """`None` counts what was asked."""
     tokens_out: Whole | None = None
     """`None` counts what is said."""
+
+
+class _Turns(RootModel[tuple[Turn, ...]]):
+    """What stands in a file."""
 
 
 Script: TypeAlias = Sequence[Turn] | Callable[[ModelRequest], Turn]
@@ -109,15 +114,7 @@ def load_script(path: Path) -> ScriptedModel:
     Raises:
         ContractError: There is no such file, or no script in it.
     """
-    try:
-        document = read_document(path.read_bytes(), source=path.name)
-        turns = TypeAdapter(tuple[Turn, ...]).validate_python(document.value)
-    except OSError as error:
-        msg = f"script {str(path)!r} cannot be read: {error.strerror}"
-        raise ContractError(msg) from error
-    except (ValidationError, InvalidDocument) as error:
-        msg = f"script {str(path)!r} is not a list of turns: {error}"
-        raise ContractError(msg) from error
+    turns = load(_Turns, read_document(content_of(path), source=str(path))).root
     if not turns:
         msg = f"script {str(path)!r} has no turn"
         raise ContractError(msg)

@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, field_validator
 
 from agent_run.contract.base import Contract, Name, Share, Whole
+from agent_run.contract.faults import Broken
 from agent_run.contract.manifest import Manifest
+from agent_run.contract.places import dotted
 from agent_run.contract.plan import Plan
 from agent_run.ledger.metrics.facts import SETTLED_WORDS, Task
 from agent_run.ledger.metrics.statistics import (
@@ -71,14 +73,16 @@ class Canary(Contract):
     """How much worse a rate may be and still count as no worse."""
     stop_at: StopAt = StopAt()
 
-    @model_validator(mode="after")
-    def _change_only_what_may_differ(self) -> "Canary":
-        unknown = sorted(set(self.changes) - _CHANGEABLE)
+    @field_validator("changes")
+    @classmethod
+    def _change_only_what_may_differ(
+        cls, changes: dict[str, JsonValue]
+    ) -> dict[str, JsonValue]:
+        unknown = sorted(set(changes) - _CHANGEABLE)
         if unknown:
-            allowed = ", ".join(sorted(_CHANGEABLE))
-            msg = f"changes name {unknown[0]!r}, expected some of {allowed}"
-            raise ValueError(msg)
-        return self
+            told = f"may not differ, expected some of {', '.join(sorted(_CHANGEABLE))}"
+            raise Broken((dotted((name,)), told) for name in unknown)
+        return changes
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ def test_a_wrong_lexicon_names_every_fault() -> None:
     with pytest.raises(InvalidDocument) as caught:
         read_lexicon("forbidden: [{id: a}]\nrequired: [{phrases: [x]}]\nmore: 1", "own.yaml")
 
-    for part in ("own.yaml", "forbidden.0.phrases", "required.0.id", "more"):
+    for part in ("own.yaml", "forbidden[0].phrases", "required[0].id", "more"):
         assert part in str(caught.value)
 
 

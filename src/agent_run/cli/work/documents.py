@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from agent_run.contract.claim import ClaimCheck
 from agent_run.contract.envelope import Envelope
 from agent_run.contract.faults import Fault, refusal
+from agent_run.contract.files import content_of, unreadable
 from agent_run.contract.manifest import Manifest
 from agent_run.contract.notes import Notes
 from agent_run.contract.plan import Plan
@@ -18,6 +19,7 @@ from agent_run.contract.record import Record
 from agent_run.contract.verdict import Verdict
 
 STDIN: Final = "-"
+_PIPED: Final = "<stdin>"
 MODELS: Final[Mapping[str, type[BaseModel]]] = {
     "manifest": Manifest,
     "plan": Plan,
@@ -48,27 +50,28 @@ def named_files(names: Iterable[str]) -> Iterator[str]:
         if name == STDIN or not folder.is_dir():
             yield name
             continue
-        inside = sorted(file for file in folder.iterdir() if file.suffix in _SUFFIXES)
+        try:
+            inside = sorted(file for file in folder.iterdir() if file.suffix in _SUFFIXES)
+        except OSError as error:
+            raise unreadable(name, f"cannot be read: {error.strerror}") from error
         if not inside:
-            raise _unreadable(name, "is a folder without a .yaml, .yml or .json file")
+            raise unreadable(name, "is a folder without a .yaml, .yml or .json file")
         yield from map(str, inside)
 
 
 def read_file(name: str) -> Document:
-    """Return the document in the file `name`, or on stdin for `-`.
+    """Return the document in the file `name`, or on stdin for `-`, with its faults.
 
     Raises:
         InvalidDocument: It cannot be read, or is no strict document.
     """
-    try:
-        if name == STDIN:
-            return read_document(sys.stdin.buffer.read(_LONGEST + 1), source="<stdin>")
-        with Path(name).open("rb") as file:
-            return read_document(file.read(_LONGEST + 1), source=name)
-    except OSError as error:
-        raise _unreadable(name, f"cannot be read: {error.strerror}") from error
-    except ValueError as error:  # a NUL in a name
-        raise _unreadable(name, f"cannot be read: {error}") from error
+    if name != STDIN:
+        text = content_of(Path(name), most=_LONGEST)
+        return read_document(text, source=name, go_on=True)
+    text = sys.stdin.buffer.read(_LONGEST + 1)
+    if len(text) > _LONGEST:
+        raise unreadable(_PIPED, f"is longer than {_LONGEST} bytes")
+    return read_document(text, source=_PIPED, go_on=True)
 
 
 def kind_of(document: Document) -> str:
@@ -84,7 +87,7 @@ def kind_of(document: Document) -> str:
     if not scores[best]:
         line, column = document.lines.root.place
         told = f"is none of {', '.join(MODELS)}; say with --as what it should be"
-        raise refusal([Fault(document.source, line, column, "", told)])
+        raise refusal([*document.faults, Fault(document.source, line, column, "", told)])
     return best
 
 
@@ -99,7 +102,3 @@ def load_as(document: Document, kind: str) -> BaseModel:
 
 def _names(kind: str) -> set[str]:
     return {*MODELS[kind].model_fields, *_OTHER_NAMES.get(kind, ())}
-
-
-def _unreadable(name: str, told: str) -> Exception:
-    return refusal([Fault(name, None, None, "", told)])

@@ -15,7 +15,9 @@ from agent_run.cli.speech import Speech
 from agent_run.cli.work.documents import read_file
 from agent_run.cli.work.door import configured, opened
 from agent_run.cli.work.listening import completed
-from agent_run.contract.reading import load
+from agent_run.contract.faults import Fault, in_line, refusal
+from agent_run.contract.files import text_of
+from agent_run.contract.reading import load, read_document
 from agent_run.errors import InvalidDocument, Unfit
 from agent_run.evals import rubric as scoring
 from agent_run.evals.results import read_results
@@ -150,20 +152,22 @@ def _kept(speech: Speech, ratings: Sequence[Rating], out: str) -> int:
 
 
 def _ratings(file: str) -> list[Rating]:
-    lines = [line for line in _read(file).splitlines() if line.strip()]
-    try:
-        return [Rating.model_validate_json(line) for line in lines]
-    except ValidationError as error:
-        msg = f"{file}: holds a line that is no rating"
-        raise InvalidDocument(msg) from error
+    ratings: list[Rating] = []
+    faults: list[Fault] = []
+    for number, line in enumerate(_read(file).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            ratings.append(load(Rating, read_document(line, source=file, format="json")))
+        except InvalidDocument as error:
+            faults += [in_line(fault, number) for fault in error.faults]
+    if faults:
+        raise refusal(faults)
+    return ratings
 
 
 def _read(file: str) -> str:
-    try:
-        return Path(file).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        msg = f"{file}: cannot be read: {error}"
-        raise InvalidDocument(msg) from error
+    return text_of(Path(file))
 
 
 def _write(file: str, text: str) -> None:

@@ -9,35 +9,38 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeAlias
 
-import yaml
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field
 
 from agent_run.contract.base import Contract, Line, Lines
-from agent_run.errors import InvalidDocument
-from agent_run.executors.content.nesting import refuse_deep_nesting
+from agent_run.contract.files import text_of
+from agent_run.contract.reading import ReadingLimits, load, read_document
 from agent_run.executors.content.prose import Prose, Segment
 from agent_run.executors.content.remarks import Severity, digest_of
 from agent_run.executors.content.sameness import Word, words_of
 
-_LARGEST_FILE: Final = 2_000_000
+_LIMITS: Final = ReadingLimits(max_bytes=2_000_000)
 
 
-def _all_words(phrases: tuple[str, ...]) -> None:
+def _all_words(phrases: tuple[str, ...]) -> tuple[str, ...]:
     for phrase in phrases:
         if not words_of(phrase):
             msg = f"phrase {phrase!r} holds no word"
             raise ValueError(msg)
+    return phrases
+
+
+Phrases: TypeAlias = Annotated[Lines, AfterValidator(_all_words)]
 
 
 class Forbidden(Contract):
     """Phrases that may not be published."""
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$", max_length=100)]
-    phrases: Lines = Field(min_length=1)
+    phrases: Phrases = Field(min_length=1)
     message: Line = "this phrase may not be used"
     severity: Severity = "error"
     suggestion: Line | None = None
-    unless: Lines = ()
+    unless: Phrases = ()
     """Longer phrases that make it fine, such as `not risk free`."""
 
 
@@ -45,8 +48,8 @@ class Required(Contract):
     """Phrases of which one must stand in the draft."""
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$", max_length=100)]
-    phrases: Lines = Field(min_length=1)
-    when: Lines = ()
+    phrases: Phrases = Field(min_length=1)
+    when: Phrases = ()
     """It is required once one of these occurs. Empty means always."""
     message: Line = "a required phrase is missing"
     severity: Severity = "error"
@@ -117,27 +120,7 @@ def read_lexicon(text: str, name: str) -> Lexicon:
     Raises:
         InvalidDocument: It is no YAML, or not of this shape; every fault is named.
     """
-    if len(text) > _LARGEST_FILE:
-        msg = f"lexicon {name!r} has {len(text)} characters, expected at most {_LARGEST_FILE}"
-        raise InvalidDocument(msg)
-    try:
-        refuse_deep_nesting(text)
-        lexicon = Lexicon.model_validate(yaml.safe_load(text) or {})
-        for entry in lexicon.forbidden:
-            _all_words((*entry.phrases, *entry.unless))
-        for demand in lexicon.required:
-            _all_words((*demand.phrases, *demand.when))
-    except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}"
-            for fault in error.errors()
-        )
-        msg = f"lexicon {name!r} is not valid: {faults}"
-        raise InvalidDocument(msg) from error
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        msg = f"lexicon {name!r} cannot be read: {error}"
-        raise InvalidDocument(msg) from error
-    return lexicon
+    return load(Lexicon, read_document(text, source=name, limits=_LIMITS))
 
 
 def load_lexicon(path: Path) -> Lexicon:
@@ -146,12 +129,7 @@ def load_lexicon(path: Path) -> Lexicon:
     Raises:
         InvalidDocument: It cannot be read or is not valid.
     """
-    try:
-        text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        msg = f"lexicon {path.name!r} cannot be read: {error}"
-        raise InvalidDocument(msg) from error
-    return read_lexicon(text, path.name)
+    return read_lexicon(text_of(path, most=_LIMITS.max_bytes), str(path))
 
 
 def starter_lexicon() -> Lexicon:

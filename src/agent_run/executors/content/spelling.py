@@ -15,7 +15,8 @@ from typing import Final
 
 from anyio import to_thread
 
-from agent_run.errors import InvalidDocument, Unfit
+from agent_run.contract.files import text_of
+from agent_run.errors import Unfit
 from agent_run.executors.content.drafts import Draft
 from agent_run.executors.content.remarks import (
     Check,
@@ -64,7 +65,7 @@ class SpellingChecker:
         version = _installed().version
         return digest_of(VERSION, version, sorted(self.accept), draft.digest)
 
-    async def check(self, draft: Draft) -> Check:
+    async def check(self, draft: Draft, *, seconds: float | None = None) -> Check:
         """Return the misspellings in `draft`.
 
         Raises:
@@ -99,12 +100,7 @@ def read_accept_list(path: Path) -> frozenset[str]:
     Raises:
         InvalidDocument: It cannot be read as text.
     """
-    try:
-        lines = path.read_text("utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        msg = f"accept list {path.name!r} cannot be read: {error}"
-        raise InvalidDocument(msg) from error
-    bare = (line.partition("#")[0].strip() for line in lines)
+    bare = (line.partition("#")[0].strip() for line in text_of(path).splitlines())
     return frozenset(word for word in bare if word)
 
 

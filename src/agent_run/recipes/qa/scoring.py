@@ -3,15 +3,17 @@
 The key is JSONL: `draft`, `step`, the right `status`, and `defects` with line and quote.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from agent_run.contract.base import Contract, Text, Whole
+from agent_run.contract.faults import Fault, in_line, refusal
+from agent_run.contract.files import text_of
+from agent_run.contract.reading import load, read_document
 from agent_run.errors import InvalidDocument
 from agent_run.recipes.qa.reporting import Report, StepReport
 
@@ -74,21 +76,23 @@ def read_key(path: Path) -> dict[tuple[str, str], Truth]:
     Raises:
         InvalidDocument: It cannot be read, or a line is none of a key.
     """
-    try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        msg = f"key {str(path)!r} cannot be read: {error}"
-        raise InvalidDocument(msg) from error
+    lines = text_of(path).split("\n")
     truths: dict[tuple[str, str], Truth] = {}
+    faults: list[Fault] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            truth = Truth.model_validate(json.loads(line))
-        except (ValueError, ValidationError) as error:
-            msg = f"{path}:{number}: is not a line of a key: {error}"
-            raise InvalidDocument(msg) from error
+            truth = load(Truth, read_document(line, source=str(path), format="json"))
+        except InvalidDocument as error:
+            faults += [in_line(fault, number) for fault in error.faults]
+            continue
         truths[truth.draft, truth.step] = truth
+    if faults:
+        raise refusal(faults)
+    if not truths:
+        msg = f"key {str(path)!r} is empty, expected a line for each draft and step"
+        raise InvalidDocument(msg)
     return truths
 
 
