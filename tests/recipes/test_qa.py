@@ -5,6 +5,8 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from agent_run.contract.plan import Plan
 from agent_run.contract.record import Record
 from agent_run.contract.verdict import Finding, Verdict
 from agent_run.errors import InvalidDocument, ModelUnreachable
+from agent_run.gates.cache import NoCache
 from agent_run.ledger.commands import Decide
 from agent_run.ledger.state import Status
 from agent_run.models.scripted import ScriptedModel, Turn
@@ -27,7 +30,8 @@ from agent_run.recipes.asking import asker_for
 from agent_run.recipes.qa.example import example_folder, qa_act
 from agent_run.recipes.qa.planning import SAVE, SUMMARIZE
 from agent_run.recipes.qa.reporting import plan_json, report_json
-from agent_run.recipes.qa.running import executors_of
+from agent_run.recipes.qa.rules import Rules
+from agent_run.recipes.qa.running import Shop, check_drafts, executors_of
 from tests.recipes.support import CLEAN, FLAWED, check, draft, opened, outcomes, wanted
 from tests.support.sites import NoFence
 
@@ -256,6 +260,49 @@ def test_what_a_person_decided_holds_as_long_as_the_draft_does(tmp_path: Path) -
     assert outcomes(report) == {"goal-1": "passed", "goal-2": "failed"}
     assert report.steps[0].decided_by == "ada"
     assert "too loud" in report.steps[1].why
+
+
+def test_a_decision_outlives_the_day_and_what_the_web_said_does_not(tmp_path: Path) -> None:
+    name = draft(tmp_path, "one.md", CLEAN + "\nSee [it](http://127.0.0.1:9/x).\n")
+    goals = ("links", "Would a child understand it", "Would an expert agree")
+    monday = replace(wanted(tmp_path, goals), rules=Rules(), today=date(2026, 11, 2))
+    with opened(tmp_path) as desk:
+        first = check(tmp_path, desk, [name], monday).drafts[0].run_id
+        decide(desk, first, "link-check", passed=True)
+        decide(desk, first, "goal-2", passed=True)
+        decide(desk, first, "goal-3", passed=False)
+
+        second = check(tmp_path, desk, [name], replace(monday, today=date(2026, 11, 3)))
+        third = check(tmp_path, desk, [name], replace(monday, today=date(2026, 11, 4)))
+
+        waiting = [
+            n
+            for n, task in desk.run(third.drafts[0].run_id).tasks.items()
+            if task.status is Status.ESCALATED
+        ]
+    for report in (second, third):
+        said = {step.step.id: step.decision for step in report.steps}
+        assert report.drafts[0].run_id != first
+        assert said["link-check"] is None
+        assert said["goal-2"] is not None
+        assert (said["goal-2"].by, said["goal-2"].run_id) == ("ada", first)
+        assert outcomes(report)["goal-2"] == "passed"
+        assert outcomes(report)["goal-3"] == "failed"
+        assert "too loud" in report.steps[2].why
+    assert waiting == ["link-check"]
+
+
+def test_fresh_checks_ask_people_again(tmp_path: Path) -> None:
+    name = draft(tmp_path, "one.md", CLEAN)
+    asked = wanted(tmp_path, ("Would a child understand it",))
+    with opened(tmp_path) as desk:
+        first = check(tmp_path, desk, [name], asked).drafts[0].run_id
+        decide(desk, first, "goal-1", passed=True)
+        shop = Shop(desk, tmp_path / "state", NoCache(), fresh=True)
+
+        report = anyio.run(check_drafts, shop, [name], asked)
+
+    assert outcomes(report) == {"goal-1": "person"}
 
 
 def test_over_budget_is_declared_and_the_report_still_comes_out(tmp_path: Path) -> None:

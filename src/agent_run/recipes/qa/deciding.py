@@ -1,12 +1,12 @@
 """What people decided about the steps of a draft: who, when, and in which words."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 from pydantic import JsonValue
 
+from agent_run.contract.base import Contract, RunId
 from agent_run.contract.verdict import Finding
 from agent_run.engine.judge import JUDGE
 from agent_run.ledger.events import TaskAccepted, TaskFailed, TaskReturned
@@ -16,8 +16,7 @@ _PERSON: Final = "review"
 _KINDS: Final = frozenset({"task_accepted", "task_returned", "task_failed"})
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Contract):
     """A person's word about one step; it counts before what the checks say."""
 
     by: str
@@ -25,12 +24,16 @@ class Decision:
     approved: bool
     reason: str = ""
     """Empty where an approval came without one."""
+    run_id: RunId | None = None
+    """The earlier run of the same checks that it was given in. `None` means this one."""
 
     def sentence(self) -> str:
         """Return who decided what, when and why."""
         word = "approved" if self.approved else "rejected"
         said = f": {self.reason}" if self.reason else ""
-        return f"{word} by {self.by} on {self.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC{said}"
+        where = f" in {self.run_id}" if self.run_id else ""
+        when = f"{self.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+        return f"{word} by {self.by} on {when}{where}{said}"
 
     def as_json(self) -> dict[str, JsonValue]:
         """Return the decision as data."""
@@ -39,6 +42,7 @@ class Decision:
             "by": self.by,
             "at": self.at.astimezone(UTC).isoformat().replace("+00:00", "Z"),
             "reason": self.reason,
+            "run_id": self.run_id,
         }
 
 
@@ -62,7 +66,7 @@ def _decision(event: TaskAccepted | TaskReturned | TaskFailed) -> Decision | Non
         return None
     approved = said.outcome == "pass"
     reason = _after_approval(said, event.actor) if approved else said.evidence
-    return Decision(event.actor, event.at, approved, reason)
+    return Decision(by=event.actor, at=event.at, approved=approved, reason=reason)
 
 
 def _after_approval(said: Finding, by: str) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 from agent_run.contract.plan import Plan
 from agent_run.ledger.commands import Command, Fail
 from agent_run.ledger.state import RunState, Status, TaskState
+from agent_run.recipes.qa.carrying import carried
 from agent_run.recipes.qa.planning import RECIPE, REFLECT
 from agent_run.recipes.qa.steps import rejection
 from agent_run.recipes.rounds import in_round
@@ -36,9 +37,17 @@ def checking(plan: Plan) -> Topology:
 
 def is_rejected(task: TaskState) -> bool:
     """Say whether a person rejected the step and nothing has settled it yet."""
-    return task.status in _NOBODY_AT_WORK and bool(rejection(task.returned))
+    return task.status in _NOBODY_AT_WORK and bool(_said_against(task))
+
+
+def _said_against(task: TaskState) -> str:
+    before = carried(task.manifest)
+    if before is not None and not before.approved:
+        return before.sentence()
+    said = rejection(task.returned)
+    return f"a person rejected it: {said}" if said else ""
 
 
 def _settled(task_id: str, task: TaskState) -> Fail:
-    note = f"a person rejected it: {rejection(task.returned)}"
+    note = _said_against(task)
     return Fail(task_id=task_id, actor=RECIPE, reason="review_rejected", note=note)

@@ -15,6 +15,7 @@ from agent_run.contract.record import Record
 from agent_run.desk import Desk
 from agent_run.ledger.state import FOR_A_PERSON, RunState, Status, TaskState
 from agent_run.recipes.places import sentence_of
+from agent_run.recipes.qa.carrying import carried
 from agent_run.recipes.qa.checklist import QaPlan, Step
 from agent_run.recipes.qa.deciding import Decision, decisions_of
 from agent_run.recipes.qa.planning import REFLECT, Dossier, dossier_of
@@ -203,7 +204,7 @@ def _steps(
             continue
         record = task.record
         output = record.output if record and isinstance(record.output, dict) else {}
-        decision = _standing(task, decisions.get(step.id))
+        decision = _standing(task, decisions.get(step.id) or carried(task.manifest))
         outcome, decided_by = _outcome(step, task, decision)
         remarks: Any = output.get("remarks", [])
         yield StepReport(

@@ -1,6 +1,6 @@
 """Content QA: drafts in, a report out; killed at any point, it goes on when asked again."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -23,6 +23,7 @@ from agent_run.ports.executor import Executor
 from agent_run.ports.gate import Cache
 from agent_run.recipes.asking import Asker
 from agent_run.recipes.places import file_less_site
+from agent_run.recipes.qa.carrying import with_decisions
 from agent_run.recipes.qa.ending import final_region
 from agent_run.recipes.qa.following import checking, is_rejected
 from agent_run.recipes.qa.planning import (
@@ -156,9 +157,12 @@ async def _checked(shop: Shop, plan: Planned, site: Site, crew: Crew) -> DraftRe
     name, before = await to_thread.run_sync(_place_for, shop, plan)
     done: frozenset[str] = frozenset()
     if before is None:
-        await to_thread.run_sync(_supersede, shop, plan, name)
         named = again(plan, int(name.rpartition(".")[2])) if name != plan.run_id else plan
+        named = await to_thread.run_sync(_succeeding, shop, named)
         await run_plan(site, named.plan, crew, run_id=name)
+        if named.plan.steps != plan.plan.steps:  # a rejection that was carried over is settled
+            run = await to_thread.run_sync(shop.desk.run, name)
+            await _go_on(name, run, site, crew)
     else:
         done = frozenset(task for task, state in before.tasks.items() if _rests(state))
         await _go_on(name, before, site, crew)
@@ -193,21 +197,35 @@ def _place_for(shop: Shop, plan: Planned) -> tuple[RunId, RunState | None]:
         name = f"{plan.run_id}.{number}"
 
 
-def _supersede(shop: Shop, plan: Planned, name: RunId) -> None:
-    """Cancel what waits for a person about earlier versions of this draft."""
-    ours = plan.run_id.rpartition("-")[0] + "-"
+def _succeeding(shop: Shop, plan: Planned) -> Planned:
+    """Return the plan with what was decided in earlier runs about this draft.
+
+    What still waits there for a person waits no longer.
+    """
+    earlier = list(_earlier(shop, plan))
+    if not shop.fresh:
+        plan = with_decisions(shop.desk, plan, earlier)
+    for run_id in earlier:
+        run = shop.desk.run(run_id)
+        if not run.cancelled and any(one.status not in SETTLED for one in run.tasks.values()):
+            reason = f"the draft is checked again as {plan.run_id}"
+            shop.desk.handle(run_id, CancelRun(actor=shop.owner, reason=reason))
+    return plan
+
+
+def _earlier(shop: Shop, plan: Planned) -> Iterator[RunId]:
+    """Yield the runs of the same checklist about earlier versions of this draft."""
+    name = plan.run_id.removesuffix(f".{plan.run_id.rpartition('.')[2]}")
+    ours = name.rpartition("-")[0] + "-"
     for row in shop.desk.runs():
-        if not row.run_id.startswith(ours) or row.run_id == name:
+        if not row.run_id.startswith(ours) or row.run_id == plan.run_id:
             continue
         run = shop.desk.run(row.run_id)
-        if run.cancelled or all(task.status in SETTLED for task in run.tasks.values()):
-            continue
         labels = (task.manifest.labels.get("recipe") for task in run.tasks.values())
         if RECIPE not in labels:
             continue  # somebody's own run that happens to be called like one of ours
         if _same_job(dossier_of(run, row.run_id), plan.dossier):
-            reason = f"the draft is checked again as {name}"
-            shop.desk.handle(row.run_id, CancelRun(actor=shop.owner, reason=reason))
+            yield row.run_id
 
 
 def _same_job(one: Dossier, other: Dossier) -> bool:

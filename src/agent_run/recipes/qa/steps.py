@@ -20,13 +20,14 @@ from agent_run.contract.record import Record
 from agent_run.contract.verdict import Verdict
 from agent_run.desk import Desk
 from agent_run.executors.content.drafts import Draft
-from agent_run.executors.content.remarks import Check, blocked, to_record
+from agent_run.executors.content.remarks import Check, Status, blocked, to_record
 from agent_run.executors.function import FunctionExecutor
 from agent_run.ports.executor import Job, Work
 from agent_run.ports.gate import Cache
 from agent_run.recipes.asking import Asker
 from agent_run.recipes.qa.allowance import left_for, within
 from agent_run.recipes.qa.checklist import CheckName, OverallBudget
+from agent_run.recipes.qa.deciding import Decision
 from agent_run.recipes.qa.looking import (
     Look,
     combined,
@@ -55,6 +56,8 @@ class Assignment(Contract):
     model: str | None = None
     """The model that is asked as well. `None` asks none."""
     overall: OverallBudget = OverallBudget()
+    settled: Decision | None = None
+    """What a person decided about the very same step before. `None` leaves it to the checks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,8 @@ class CheckStep:
             if rejected:
                 told = f"a person rejected it: {rejected}"
                 return _record(brief, Check("failed", 1.0, told, (), ""), monotonic())
+            if assignment.settled is not None:
+                return _record(brief, _as_settled(assignment.settled), monotonic())
             if left.over:
                 return _over_budget(brief, left.over)
             return await self._looked(brief, assignment)
@@ -130,6 +135,11 @@ def rejection(verdicts: tuple[Verdict, ...]) -> str:
     """Return why a person rejected the last attempt; empty if no one did."""
     findings = verdicts[-1].failures if verdicts else ()
     return next((one.evidence for one in findings if one.reason == "review_rejected"), "")
+
+
+def _as_settled(decision: Decision) -> Check:
+    status: Status = "passed" if decision.approved else "failed"
+    return Check(status, 1.0, decision.sentence(), (), "")
 
 
 def _judged(brief: Brief, looks: list[Look], opinion: Opinion | None) -> Check:
