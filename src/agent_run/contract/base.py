@@ -23,7 +23,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$"
+NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$"
 _DURATION: Final = re.compile(
     r"(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9}(?:\.\d{1,6})?)s)?", re.ASCII
 )
@@ -40,7 +40,7 @@ def _usable_as_ref(name: str) -> str:
 
 
 Name: TypeAlias = Annotated[
-    str, StringConstraints(pattern=_NAME, max_length=100), AfterValidator(_usable_as_ref)
+    str, StringConstraints(pattern=NAME_PATTERN, max_length=100), AfterValidator(_usable_as_ref)
 ]
 """Letters, digits, `-` and `_`, in parts joined by single dots."""
 RunId: TypeAlias = Name
@@ -156,6 +156,7 @@ def first_repeated(items: Iterable[ItemT]) -> ItemT | None:
 
 
 __all__ = [
+    "NAME_PATTERN",
     "Contract",
     "Digest",
     "Duration",

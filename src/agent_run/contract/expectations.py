@@ -9,6 +9,8 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 
+from agent_run.contract.base import NAME_PATTERN
+
 _A_MAPPING: Final = "a mapping"
 _A_LIST: Final = "a list"
 _A_STRING: Final = "a string"
@@ -95,6 +97,8 @@ def phrase(kind: str, context: Mapping[str, Any]) -> str | None:
         bound, name, unit = _SIZES[kind]
         size = context[name]
         return f"{bound} {size} {unit}{'' if size == 1 else 's'}"
+    if kind == "string_pattern_mismatch" and context["pattern"] == NAME_PATTERN:
+        return "letters, digits, '-', '_' and single dots"
     template = _PHRASES.get(kind)
     return None if template is None else template.format_map(context)
 

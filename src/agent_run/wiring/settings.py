@@ -5,10 +5,10 @@ file is `agent-run.toml`, or `[tool.agent-run]` in `pyproject.toml`, found upwar
 """
 
 import os
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 from urllib.parse import quote
@@ -16,10 +16,15 @@ from urllib.parse import quote
 from pydantic import Field, StringConstraints, ValidationError
 
 from agent_run.contract.base import Contract, Duration, Flag, Line, Name, Whole
+from agent_run.contract.faults import Fault, refusal, shown
 from agent_run.contract.manifest import Host
-from agent_run.errors import InvalidDocument
+from agent_run.contract.places import dotted, parts_of
+from agent_run.errors import Unfit
+from agent_run.wiring.toml_reading import TomlFile, read_toml
 
 FILE: Final = "agent-run.toml"
+SHARED_FILE: Final = "pyproject.toml"
+TABLE: Final = ("tool", "agent-run")
 STATE: Final = ".agent-run"
 PREFIX: Final = "AGENT_RUN_"
 FOR_EXECUTORS: Final = frozenset(
@@ -81,7 +86,7 @@ class Settings(Contract):
     max_output_mb: Whole = Field(default=16, ge=1, le=1_024)
     executor_timeout: Duration = timedelta(hours=1)
     """How long one attempt may take where its manifest sets no time."""
-    day_budget_usd: Annotated[float, Field(gt=0)] | None = None
+    day_budget_usd: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     telemetry: Flag = False
     notify: Line | None = None
     """Shell command or URL that is told, as JSON, about each new item for a person."""
@@ -117,12 +122,13 @@ def configure(
     Raises:
         InvalidDocument: A file or variable holds something that is not a setting.
     """
-    folder = (start or Path.cwd()).resolve()
-    file, found = _from_files(folder)
+    folder = (start or current_folder()).resolve()
+    written = _from_files(folder)
+    file = written.file if written else None
     values: dict[str, Any] = {"root": str(file.parent if file else _root(folder))}
     origins = {"root": str(file) if file else "the current folder"}
     values["owner"], origins["owner"] = _who(environ), "the user's name"
-    for key, value in found.items():
+    for key, value in _table(written).items():
         values[key], origins[key] = value, str(file)
     known, unknown = _from_environment(environ)
     for key, value in known.items():
@@ -130,36 +136,65 @@ def configure(
     for key, value in (flags or {}).items():
         if value is not None:
             values[key], origins[key] = value, f"--{key.replace('_', '-')}"
-    return Configured(_validated(values, origins), origins, unknown)
+    return Configured(_validated(values, origins, written), origins, unknown)
 
 
-def _from_files(folder: Path) -> tuple[Path | None, dict[str, Any]]:
-    for place in (folder, *folder.parents):
-        own, shared = place / FILE, place / "pyproject.toml"
-        if own.is_file():
-            return own, _parsed(own)
-        if shared.is_file():
-            table = _parsed(shared).get("tool", {}).get("agent-run")
-            if isinstance(table, dict):
-                return shared, table
-    return None, {}
+def current_folder() -> Path:
+    """Return the folder that the program was started in.
 
-
-def _parsed(file: Path) -> dict[str, Any]:
+    Raises:
+        Unfit: It is gone.
+    """
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        msg = f"{file}: is not TOML: {error}"
-        raise InvalidDocument(msg) from error
+        return Path.cwd()
     except OSError as error:
-        msg = f"{file}: cannot be read: {error.strerror}"
-        raise InvalidDocument(msg) from error
+        msg = f"the current folder cannot be used: {error.strerror}"
+        raise Unfit(msg) from error
+
+
+def _from_files(folder: Path) -> TomlFile | None:
+    for place in (folder, *folder.parents):
+        own, shared = place / FILE, place / SHARED_FILE
+        if _is_there(own):
+            # Whatever lies there under our name is not passed over in silence.
+            return read_toml(own)
+        if _is_there(shared) and shared.is_file():
+            found = read_toml(shared)
+            if _holds_ours(found.value):
+                return found
+    return None
+
+
+def _is_there(file: Path) -> bool:
+    try:
+        return file.exists()
+    except OSError:  # a folder above that nobody may look into holds nothing for us
+        return False
+
+
+def _holds_ours(value: dict[str, Any]) -> bool:
+    tools = value.get("tool")
+    return isinstance(tools, dict) and TABLE[-1] in tools
+
+
+def _table(written: TomlFile | None) -> dict[str, Any]:
+    """Return the settings that stand in a file."""
+    if written is None:
+        return {}
+    if written.file.name == FILE:
+        return written.value
+    table = written.value["tool"][TABLE[-1]]
+    if not isinstance(table, dict):
+        line, column = written.place(TABLE)
+        told = f"is {shown(table)}, expected a table"
+        raise refusal([Fault(str(written.file), line, column, ".".join(TABLE), told)])
+    return table
 
 
 def _root(folder: Path) -> Path:
     """Return the repository the folder lies in, else the folder that has a ledger, else it."""
     for place in (folder, *folder.parents):
-        if (place / STATE).is_dir() or (place / ".git").exists():
+        if _is_there(place / STATE) or _is_there(place / ".git"):
             return place
     return folder
 
@@ -183,16 +218,28 @@ def _from_environment(environ: Mapping[str, str]) -> tuple[dict[str, str], tuple
     return known, tuple(sorted(unknown))
 
 
-def _validated(values: dict[str, Any], origins: Mapping[str, str]) -> Settings:
+def _validated(
+    values: dict[str, Any], origins: Mapping[str, str], written: TomlFile | None
+) -> Settings:
+    read = _read_numbers(values, origins)
     try:
-        return Settings.model_validate(_read_numbers(values, origins))
+        return Settings.model_validate(read)
     except ValidationError as error:
-        faults = []
-        for detail in error.errors(include_url=False):
-            key = ".".join(map(str, detail["loc"]))
-            origin = origins.get(str(detail["loc"][0]), "the settings")
-            faults.append(f"{origin}: {key}: {detail['msg']}, got {detail['input']!r}")
-        raise InvalidDocument("\n".join(faults), tuple(faults)) from error
+        # Who has nothing to explain does not load what explains.
+        faults_of = import_module("agent_run.contract.values").faults_of
+        found: list[Fault] = faults_of(error, wanted=Settings, value=read)
+        raise refusal(_traced(fault, origins, written) for fault in found) from error
+
+
+def _traced(fault: Fault, origins: Mapping[str, str], written: TomlFile | None) -> Fault:
+    """Return the fault of a setting with the place that the setting came from."""
+    parts = parts_of(fault.key)
+    origin = origins.get(str(parts[0]) if parts else "", "the settings")
+    if written is None or origin != str(written.file):
+        return replace(fault, source=origin, key=dotted(parts[1:]))
+    within = () if written.file.name == FILE else TABLE
+    line, column = written.place((*within, *parts))
+    return replace(fault, source=origin, line=line, column=column)
 
 
 def _read_numbers(values: dict[str, Any], origins: Mapping[str, str]) -> dict[str, Any]:

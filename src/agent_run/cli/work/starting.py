@@ -9,7 +9,7 @@ from agent_run.cli.speech import Speech
 from agent_run.cli.work.door import configured
 from agent_run.errors import Unfit
 from agent_run.wiring.opening import open_desk
-from agent_run.wiring.settings import FILE, STATE
+from agent_run.wiring.settings import FILE, STATE, current_folder
 
 SETTINGS: Final = """\
 # Settings of agent-run for this folder; everything here is optional.
@@ -50,7 +50,7 @@ claim_ttl: 20m
 
 def init(speech: Speech, *, dry_run: bool) -> int:
     """Write what is missing, and say of each file whether it was written or kept."""
-    here = Path.cwd()
+    here = current_folder()
     written: list[str] = []
     kept: list[str] = []
     for file, text in _files(speech, here):
