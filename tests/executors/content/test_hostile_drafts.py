@@ -19,6 +19,7 @@ from agent_run.executors.content.remarks import (
     MOST_EVIDENCE,
     Check,
     Remark,
+    blocked,
     to_execution,
     to_record,
 )
@@ -131,4 +132,30 @@ def test_a_record_says_how_many_remarks_it_leaves_out() -> None:
     evidence = to_record("links", check, 1).evidence
 
     assert len(evidence) == MOST_EVIDENCE + 1
-    assert evidence[-1].content == "7 more remarks are in the check"
+    assert evidence[-1].content == "7 more remarks, 207 in all; these are the gravest"
+
+
+def test_of_many_remarks_a_record_carries_the_gravest_in_their_order() -> None:
+    light = Remark("links.moved", "suggestion", 1, 1, "", "moved")
+    grave = [Remark("links.broken", "error", line, 1, "", "gone") for line in (2, 3)]
+    check = Check("failed", 0.9, "", (*[light] * 500, *grave), "key")
+
+    evidence = to_record("links", check, 1).evidence
+
+    assert [one.content[:7] for one in evidence[-3:-1]] == ["2:1 err", "3:1 err"]
+    assert evidence[-1].content == "302 more remarks, 502 in all; these are the gravest"
+
+
+def test_what_is_blocked_has_no_confidence() -> None:
+    check = blocked("draft", "nobody could look at it")
+
+    assert to_record("step", check, 1).confidence is None
+    assert to_execution("step", check, 1)["confidence"] == 0
+    assert to_record("step", Check("blocked", 0.9, "", (), ""), 1).confidence is None
+
+
+def test_a_remark_says_its_words_once() -> None:
+    remark = Remark("spelling", "error", 1, 1, "teh", "'teh' is a known misspelling of 'the'")
+    check = Check("failed", 0.9, "", (remark,), "")
+
+    assert to_record("step", check, 1).evidence[0].content.count("teh") == 1

@@ -227,3 +227,15 @@ def test_no_rule_and_no_text_raise_and_every_place_is_inside(
 def test_flags_in_the_middle_of_a_pattern_are_read() -> None:
     assert compiled("a(?i)b").search("aB")
     assert not compiled("a(?i)b").search("AB")
+
+
+def test_rules_that_are_not_applied_make_only_a_pass_doubtful() -> None:
+    rule = "extends: existence\nmessage: m\nlevel: error\ntokens: [bad]"
+    script = "extends: script\nmessage: m"
+
+    failed = toned("A bad word.", rule, script)
+    passed = toned("A good word.", rule, script)
+
+    assert (failed.status, failed.confidence) == ("failed", 0.95)
+    assert passed.confidence == pytest.approx(0.475)
+    assert failed.notes.startswith("1 rule: 1 error; not applied: ")

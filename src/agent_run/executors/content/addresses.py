@@ -13,9 +13,19 @@ from typing import Final
 import anyio
 import httpcore
 
+_NOBODY_ASKED: Final = frozenset({socket.EAI_AGAIN, socket.EAI_FAIL})
+
 
 class PrivateAddress(httpcore.ConnectError):
     """The host lies in a network that links of a draft may not reach."""
+
+    def __init__(self, host: str, address: str) -> None:
+        super().__init__(f"host {host!r} is at {address}, which is not a public address")
+        self.host = host
+
+
+class LookupFailed(httpcore.ConnectError):
+    """Nobody who knows names could be asked; the name may well be there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +87,10 @@ class GuardedNetwork(httpcore.AsyncNetworkBackend):
         Raises:
             PrivateAddress: One of its addresses may not be.
         """
-        addresses = await _addresses(host, port, timeout)
+        addresses = await addresses_of(host, port, timeout)
         for address in addresses:
             if self._door.refuses(host, address):
-                msg = f"host {host!r} is at {address}, which is not a public address"
-                raise PrivateAddress(msg)
+                raise PrivateAddress(host, address)
         return await self._network.connect_tcp(
             addresses[0],
             port,
@@ -95,16 +104,26 @@ class GuardedNetwork(httpcore.AsyncNetworkBackend):
         await anyio.sleep(seconds)
 
 
-async def _addresses(host: str, port: int, limit: float | None) -> list[str]:
+async def addresses_of(host: str, port: int, limit: float | None) -> list[str]:
+    """Return where `host` is, IPv4 first.
+
+    Raises:
+        ConnectTimeout: Nobody said so within `limit` seconds.
+        LookupFailed: Nobody could be asked.
+        ConnectError: There is no such name.
+    """
     try:
         with anyio.fail_after(limit):
             found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except TimeoutError as error:
         msg = f"the name {host!r} was not found in time"
         raise httpcore.ConnectTimeout(msg) from error
-    except (OSError, UnicodeError) as error:
+    except (OSError, UnicodeError, ValueError) as error:
+        if getattr(error, "errno", None) in _NOBODY_ASKED:
+            msg = f"the name {host!r} could not be looked up"
+            raise LookupFailed(msg) from error
         msg = f"the name {host!r} was not found"
         raise httpcore.ConnectError(msg) from error
-    # IPv4 first: a machine without IPv6 would otherwise fail on hosts that have both.
+    # A machine without IPv6 would otherwise fail on hosts that have both.
     ordered = sorted(found, key=lambda one: one[0] != socket.AF_INET)
     return [str(one[4][0]) for one in ordered]

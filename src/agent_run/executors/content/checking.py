@@ -23,8 +23,12 @@ class Checker(Protocol):
         """Return the key under which a check of `draft` may be kept."""
         ...
 
-    async def check(self, draft: Draft) -> Check:
-        """Return what was found in `draft`."""
+    async def check(self, draft: Draft, *, seconds: float | None = None) -> Check:
+        """Return what was found in `draft`.
+
+        `seconds` is all the time there is; whoever waits for others ends with what it knows.
+        `None` means that only its own limits hold.
+        """
         ...
 
 

@@ -18,6 +18,7 @@ from agent_run.executors.content.remarks import (
     Check,
     Remark,
     Severity,
+    counted,
     digest_of,
     in_order,
     quoted,
@@ -54,7 +55,7 @@ class ComplianceChecker:
     def _limits(self) -> tuple[float, float | None]:
         return self.fail_at, self.base_rate
 
-    async def check(self, draft: Draft) -> Check:
+    async def check(self, draft: Draft, *, seconds: float | None = None) -> Check:
         """Return what the lexicon and the model say about `draft`."""
         return await to_thread.run_sync(check_compliance, draft, self)
 
@@ -73,7 +74,10 @@ def check_compliance(draft: Draft, checker: ComplianceChecker) -> Check:
         confidence = _SURE_WITHOUT_MODEL
     else:
         confidence = min(_SURE_OF_PHRASES, 1 - highest)
-    notes = f"{len(phrases)} phrases, {len(guesses)} sentences in doubt: {tally(remarks)}"
+    found = [counted(len(phrases), "phrase")] if phrases else []
+    if guesses:
+        found.append(counted(len(guesses), "sentence in doubt", "sentences in doubt"))
+    notes = ": ".join(filter(None, (", ".join(found), tally(remarks))))
     return Check(status, round(confidence, 4), notes, remarks, checker.cache_key(draft))
 
 

@@ -17,7 +17,8 @@ Severity: TypeAlias = Literal["error", "warning", "suggestion"]
 Status: TypeAlias = Literal["passed", "failed", "blocked"]
 
 MOST_EVIDENCE: Final = 200
-"""A record carries so many remarks; when there are more, its last evidence says how many."""
+"""A record carries so many remarks, the gravest; its last evidence counts the others."""
+_GRAVITY: Final[dict[Severity, int]] = {"error": 0, "warning": 1, "suggestion": 2}
 _LONGEST_QUOTE: Final = 200
 _NEXT: Final[dict[Status, NextAction]] = {
     "passed": "continue",
@@ -56,6 +57,8 @@ class Check:
     remarks: tuple[Remark, ...]
     cache_key: str
     """Digest of the draft, the rules and the version of the checker."""
+    whole: bool = True
+    """Everything was looked at. If not, another time may tell more, and it is not kept."""
 
 
 def quoted(text: str) -> str:
@@ -75,7 +78,12 @@ def digest_of(*parts: object) -> str:
 def blocked(rule: str, reason: str, *, cache_key: str = "") -> Check:
     """Return the check of a draft that could not be looked at, with the one reason why."""
     remark = Remark(rule, "error", 1, 1, "", reason)
-    return Check("blocked", 1.0, reason, (remark,), cache_key)
+    return Check("blocked", 0.0, reason, (remark,), cache_key, whole=False)
+
+
+def counted(number: int, noun: str, several: str = "") -> str:
+    """Return `1 link`, `2 links`; `several` is the plural of a noun that has its own."""
+    return f"{number} {noun if number == 1 else several or noun + 's'}"
 
 
 def status_of(remarks: Iterable[Remark]) -> Status:
@@ -92,18 +100,27 @@ def tally(remarks: Sequence[Remark]) -> str:
     """Return one sentence that counts `remarks` by severity."""
     counts = Counter(one.severity for one in remarks)
     order: tuple[Severity, ...] = ("error", "warning", "suggestion")
-    said = [
-        f"{counts[name]} {name}{'s' * (counts[name] != 1)}" for name in order if counts[name]
-    ]
+    said = [counted(counts[name], name) for name in order if counts[name]]
     return ", ".join(said) if said else "nothing to remark"
 
 
+def gravest(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
+    """Return as many remarks as a record carries, in the order in which they came."""
+    if len(remarks) <= MOST_EVIDENCE:
+        return tuple(remarks)
+    by_gravity = sorted(range(len(remarks)), key=lambda at: _GRAVITY[remarks[at].severity])
+    return tuple(remarks[at] for at in sorted(by_gravity[:MOST_EVIDENCE]))
+
+
 def to_execution(step_id: str, check: Check, elapsed_ms: int) -> dict[str, Any]:
-    """Return `check` as the execution result of a checking step, key for key."""
+    """Return `check` as the execution result of a checking step, key for key.
+
+    Of what nobody could look at nobody is sure: the confidence of what is blocked is 0.
+    """
     return {
         "step_id": step_id,
         "status": check.status,
-        "confidence": check.confidence,
+        "confidence": 0.0 if check.status == "blocked" else check.confidence,
         "notes": check.notes,
         "evidence": _evidence(check.remarks),
         "tokens_used": 0,
@@ -113,19 +130,29 @@ def to_execution(step_id: str, check: Check, elapsed_ms: int) -> dict[str, Any]:
 
 
 def to_record(step_id: str, check: Check, elapsed_ms: int) -> Record:
-    """Return `check` as the record of the step `step_id`."""
-    return Record.model_validate(to_execution(step_id, check, elapsed_ms))
+    """Return `check` as the record of the step `step_id`; what is blocked has no confidence."""
+    said = to_execution(step_id, check, elapsed_ms)
+    if check.status == "blocked":
+        del said["confidence"]
+    return Record.model_validate(said)
 
 
 def _evidence(remarks: Sequence[Remark]) -> list[dict[str, str]]:
     evidence = [
         {
             "type": "link" if one.rule.startswith("links.") else "quote",
-            "content": f"{one} - {one.quote!r}" if one.quote else str(one),
+            "content": _content(one),
         }
-        for one in remarks[:MOST_EVIDENCE]
+        for one in gravest(remarks)
     ]
-    left = len(remarks) - MOST_EVIDENCE
+    left = len(remarks) - len(evidence)
     if left > 0:
-        evidence.append({"type": "note", "content": f"{left} more remarks are in the check"})
+        told = f"{counted(left, 'more remark')}, {len(remarks)} in all; these are the gravest"
+        evidence.append({"type": "note", "content": told})
     return evidence
+
+
+def _content(remark: Remark) -> str:
+    if not remark.quote or repr(remark.quote) in remark.message:
+        return str(remark)
+    return f"{remark} - {remark.quote!r}"

@@ -5,7 +5,7 @@ at must not count as fine.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from anyio import to_thread
@@ -17,6 +17,7 @@ from agent_run.executors.content.remarks import (
     Check,
     Remark,
     Status,
+    counted,
     digest_of,
     in_order,
     quoted,
@@ -58,9 +59,14 @@ class ToneChecker:
         """Return the key under which a check of `draft` may be kept."""
         return digest_of(VERSION, self.book.digest, draft.digest)
 
-    async def check(self, draft: Draft) -> Check:
+    async def check(self, draft: Draft, *, seconds: float | None = None) -> Check:
         """Return what the rules say about `draft`."""
-        return await to_thread.run_sync(check_tone, draft, self)
+        held = (
+            self
+            if seconds is None
+            else replace(self, draft_seconds=min(self.draft_seconds, seconds))
+        )
+        return await to_thread.run_sync(check_tone, draft, held)
 
 
 def check_tone(draft: Draft, checker: ToneChecker) -> Check:
@@ -118,22 +124,25 @@ def _remark(draft: Draft, rule: Rule, unit: Unit, hit: Hit) -> Remark:
 def _verdict(outcomes: list[Outcome], refused: list[Refused], key: str) -> Check:
     faults = [one.fault for one in outcomes if one.fault]
     remarks = list(in_order(remark for one in outcomes for remark in one.remarks))
-    notes = [f"{len(outcomes)} rules: {tally(remarks)}"]
+    notes = [f"{counted(len(outcomes), 'rule')}: {tally(remarks)}"]
     if refused:
         notes.append("not applied: " + ", ".join(str(one) for one in refused))
     notes.extend(faults)
     remarks.extend(Remark("tone.rules", "warning", 1, 1, "", fault) for fault in faults)
     status = status_of(remarks)
     if status == "passed" and (faults or not outcomes):
-        return Check("blocked", 1.0, "; ".join(notes), tuple(remarks), key)
+        return Check("blocked", 0.0, "; ".join(notes), tuple(remarks), key, whole=not faults)
     sure = _confidence(status, len(outcomes), len(refused), remarks)
-    return Check(status, sure, "; ".join(notes), tuple(remarks), key)
+    return Check(status, sure, "; ".join(notes), tuple(remarks), key, whole=not faults)
 
 
 def _confidence(status: Status, applied: int, refused: int, remarks: list[Remark]) -> float:
-    """Return how sure the status is: every warning and every missing rule is a doubt."""
-    sure = _SURE
-    if status == "passed":
-        warnings = sum(one.severity == "warning" for one in remarks)
-        sure = max(_LEAST_SURE, sure - _DOUBT_PER_WARNING * warnings)
+    """Return how sure the status is: a pass is in doubt by warnings and missing rules.
+
+    What is found stays found, however many other rules could not be applied.
+    """
+    if status == "failed":
+        return _SURE
+    warnings = sum(one.severity == "warning" for one in remarks)
+    sure = max(_LEAST_SURE, _SURE - _DOUBT_PER_WARNING * warnings)
     return round(sure * applied / (applied + refused), 4)
