@@ -145,6 +145,22 @@ def test_what_a_killed_worker_had_in_its_hands_passes_to_the_other(
     assert all(tasks[name].worked_by == "other" for name in expired)
 
 
+@pytest.mark.slow
+def test_what_a_killed_worker_left_unjudged_is_judged_by_another(
+    desk: Desk, waiting: Path, ask: Ask
+) -> None:
+    assert ask("worker", "--once", "--no-judge", "--at-once", "40").code == 0
+    assert count(desk, "record_submitted") == Counter(TASKS)
+
+    with started(waiting, "--at-once", "4", "--ttl", "1s", "-q") as worker:
+        until(lambda: all(t.status is Status.ACCEPTED for t in desk.run("r").tasks.values()))
+        worker.send_signal(signal.SIGTERM)
+        worker.communicate(timeout=PATIENCE)
+
+    assert count(desk, "task_accepted") == Counter(TASKS)
+    assert count(desk, "task_claimed") == Counter(TASKS)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_gives_back_everything_in_hand(
     ask: Ask, manifest: Write, project: Path, number: signal.Signals

@@ -55,7 +55,8 @@ def worker(speech: Speech, **wish: Unpack[Wish]) -> int:
             door.desk.run(wish["run_id"])
         desk = shift.site.desk
         executors = {name: open_executor(name, shift.settings, desk=desk) for name in names}
-        crew = _Crew(shift, executors, default, owner, wish["ttl"], not wish["no_judge"])
+        court = None if wish["no_judge"] else _Court(shift)
+        crew = _Crew(shift, executors, default, owner, wish["ttl"], court)
         return served(shift, crew.take)
 
 
@@ -75,15 +76,18 @@ class _Crew:
     default: str
     owner: str
     ttl: timedelta | None
-    judges: bool
+    court: "_Court | None"
+    """Where the work is judged. `None` leaves the verdict to another process."""
 
     async def take(self, bench: Bench) -> Piece | None:
-        """Claim the most urgent task."""
+        """Claim the most urgent task; if there is none, judge what somebody left unjudged."""
         await aside(lambda: sweep(self.shift.desk))
         with anyio.CancelScope(shield=True):
             # A claim that was granted must come into the hands of someone who gives it back.
             claimed = await aside(self._claimed)
-        return None if claimed is None else partial(self._attempt, bench, *claimed)
+        if claimed is not None:
+            return partial(self._attempt, bench, *claimed)
+        return None if self.court is None else await self.court.take_left(bench, self.ttl)
 
     def _claimed(self) -> tuple[ClaimCheck, RunState] | None:
         desk, run_id = self.shift.desk, self.shift.around["run_id"]
@@ -99,8 +103,8 @@ class _Crew:
         executor = self.executors[manifest.executor or self.default]
         try:
             run = await attempt(bench, check, executor, run=run)
-            if self.judges:
-                run = await _judged(bench, run_id, task_id, run)
+            if self.court is not None:
+                run = await self.court.judged(bench, run_id, task_id, run)
         except TransitionError as lost:
             site.tell(Told("claim", f"lost: {lost}"))
             shift.code = Exit.NOT_YOURS
@@ -111,48 +115,82 @@ class _Crew:
 
 @dataclass(frozen=True, slots=True)
 class _Court:
-    """The records that one judge process has before it."""
+    """The records that one process has before it."""
 
     shift: Shift
-    heard: set[_Place] = field(default_factory=set)
-    """Those that are being judged."""
+    heard: set[tuple[RunId, TaskId]] = field(default_factory=set)
+    """Tasks whose records are being judged here."""
     passed_over: set[_Place] = field(default_factory=set)
-    """Those that cannot be judged here."""
+    """Records that cannot be judged here."""
+    standing: dict[_Place, float] = field(default_factory=dict)
+    """Since when a record was seen to stand unjudged, by the clock of the event loop."""
 
     async def take(self, bench: Bench) -> Piece | None:
         """Take the most urgent record that nobody here has before them."""
-        desk, run_id = self.shift.desk, self.shift.around["run_id"]
-        await aside(lambda: sweep(desk))
-        known = self.heard | self.passed_over
-        most = _MOST_ROWS + len(known)
-        for row in await aside(lambda: desk.find("submitted", limit=most, run_id=run_id)):
-            if _place(row) not in known:
-                self.heard.add(_place(row))
-                return partial(self._judge, bench, row)
+        await aside(lambda: sweep(self.shift.desk))
+        row = next(iter(await self._unjudged()), None)
+        return None if row is None else self._piece(bench, row)
+
+    async def take_left(self, bench: Bench, ttl: timedelta | None) -> Piece | None:
+        """Take a record that stood unjudged for as long as a claim holds: its judge is dead."""
+        rows, now = await self._unjudged(), anyio.current_time()
+        for place in set(self.standing) - {_place(row) for row in rows}:
+            del self.standing[place]
+        for row in rows:
+            stood = now - self.standing.setdefault(_place(row), now)
+            if ttl is not None and stood < ttl.total_seconds():
+                continue
+            if ttl is not None or stood >= await aside(partial(self._usual, row)):
+                return self._piece(bench, row)
         return None
+
+    async def judged(
+        self, bench: Bench, run_id: RunId, task_id: TaskId, run: RunState
+    ) -> RunState:
+        """Judge until the gates know, or a person is asked because they do not."""
+        self.heard.add((run_id, task_id))
+        try:
+            while run.tasks[task_id].status is Status.SUBMITTED:
+                run = await judge_at(bench, run_id, task_id, run=run)
+        finally:
+            self.heard.discard((run_id, task_id))
+        return run
+
+    async def _unjudged(self) -> list[TaskRow]:
+        desk, run_id = self.shift.desk, self.shift.around["run_id"]
+        most = _MOST_ROWS + len(self.heard) + len(self.passed_over)
+        rows = await aside(lambda: desk.find("submitted", limit=most, run_id=run_id))
+        return [
+            row
+            for row in rows
+            if (row.run_id, row.task_id) not in self.heard
+            and _place(row) not in self.passed_over
+        ]
+
+    def _usual(self, row: TaskRow) -> float:
+        """Return how many seconds a claim on the task holds, if nobody says otherwise."""
+        manifest = self.shift.desk.run(row.run_id).tasks[row.task_id].manifest
+        return manifest.claim_ttl.total_seconds()
+
+    def _piece(self, bench: Bench, row: TaskRow) -> Piece:
+        self.heard.add((row.run_id, row.task_id))
+        return partial(self._judge, bench, row)
 
     async def _judge(self, bench: Bench, row: TaskRow) -> None:
         shift, run_id, task_id = self.shift, row.run_id, row.task_id
         try:
             run = await aside(lambda: shift.desk.run(run_id))
-            # Whoever was first has judged it, if it is submitted no more: that is refused.
+            # If it is submitted no more, whoever was first has judged it: that is refused.
             run = await judge_at(bench, run_id, task_id, run=run)
-            await _judged(bench, run_id, task_id, run)
+            await self.judged(bench, run_id, task_id, run)
         except (TransitionError, WorkspaceError) as error:
             # Someone else judged it, or its files lie on another machine.
             self.passed_over.add(_place(row))
             shift.speech.tell(f"task {task_id!r} of run {run_id!r}: {error}")
             return
         finally:
-            self.heard.discard(_place(row))
+            self.heard.discard((run_id, task_id))
         shift.end_with(await aside(lambda: ending_of(shift.desk, run_id, task_id)))
-
-
-async def _judged(bench: Bench, run_id: RunId, task_id: TaskId, run: RunState) -> RunState:
-    """Judge until the gates know, or a person is asked because they do not."""
-    while run.tasks[task_id].status is Status.SUBMITTED:
-        run = await judge_at(bench, run_id, task_id, run=run)
-    return run
 
 
 def _place(row: TaskRow) -> _Place:
