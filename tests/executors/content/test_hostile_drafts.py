@@ -159,3 +159,19 @@ def test_a_remark_says_its_words_once() -> None:
     check = Check("failed", 0.9, "", (remark,), "")
 
     assert to_record("step", check, 1).evidence[0].content.count("teh") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [(b"", "nothing"), (b" \n\t\n", "nothing"), (b"```\ncode\n```\n", "no words and no links")],
+)
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_a_draft_that_holds_nothing_is_not_passed(
+    tmp_path: Path, checker: str, text: bytes, held: str
+) -> None:
+    (tmp_path / "empty.md").write_bytes(text)
+
+    check = anyio.run(check_file, tmp_path / "empty.md", CHECKERS[checker])
+
+    assert check.status == "blocked"
+    assert check.notes == f"there is nothing to check: draft 'empty.md' holds {held}"

@@ -73,3 +73,9 @@ def test_a_missing_list_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> N
         SpellingChecker().cache_key(draft_of("x"))
     with pytest.raises(metadata.PackageNotFoundError):
         metadata.distribution("no-such-distribution")
+
+
+def test_a_misspelling_names_what_it_should_be() -> None:
+    assert spelled("Teh cat").remarks[0].message == "'Teh' is a known misspelling of 'The'"
+    choice = spelled("They abbort it").remarks[0]
+    assert choice.message == "'abbort' is a known misspelling of 'abort' or 'abbot'"

@@ -7,7 +7,7 @@ from typing import Protocol
 from anyio import to_thread
 
 from agent_run.errors import InvalidDocument, Unfit
-from agent_run.executors.content.drafts import MOST_BYTES, Draft, read_draft
+from agent_run.executors.content.drafts import MOST_BYTES, Draft, nothing_in, read_draft
 from agent_run.executors.content.remarks import Check, blocked
 
 
@@ -33,9 +33,10 @@ class Checker(Protocol):
 
 
 async def check_file(path: Path, checker: Checker, *, most_bytes: int = MOST_BYTES) -> Check:
-    """Return what `checker` finds in the file at `path`; blocked when it cannot be read."""
+    """Return what `checker` finds in the file at `path`; blocked if it holds nothing."""
     try:
         draft = await to_thread.run_sync(partial(read_draft, path, most_bytes=most_bytes))
-        return await checker.check(draft)
+        nothing = nothing_in(draft)
+        return blocked("draft", nothing) if nothing else await checker.check(draft)
     except (InvalidDocument, Unfit) as error:
         return blocked(f"{checker.name}.draft", str(error))

@@ -25,8 +25,9 @@ from agent_run.executors.content.remarks import (
     status_of,
     tally,
 )
+from agent_run.executors.content.unseen import unseen
 
-VERSION: Final = "compliance-1"
+VERSION: Final = "compliance-2"
 _SURE_OF_PHRASES: Final = 0.97
 _SURE_WITHOUT_MODEL: Final = 0.9
 _DOUBTFUL: Final = 0.5
@@ -64,7 +65,7 @@ def check_compliance(draft: Draft, checker: ComplianceChecker) -> Check:
     """Return what the lexicon and the model of `checker` say about `draft`."""
     phrases = list(_phrases(draft, checker.lexicon))
     guesses, highest = _guesses(draft, checker)
-    remarks = in_order([*phrases, *guesses])
+    remarks = in_order([*phrases, *guesses, *unseen(draft)])
     status = status_of(remarks)
     if status_of(phrases) == "failed":
         confidence = _SURE_OF_PHRASES

@@ -80,6 +80,14 @@ class Draft:
         return first, max(first, min(last, len(self.text)))
 
 
+def nothing_in(draft: Draft) -> str:
+    """Return the sentence that says that there is nothing to check; empty if there is."""
+    if draft.prose.segments or draft.prose.links:
+        return ""
+    held = "no words and no links" if draft.text.strip() else "nothing"
+    return f"there is nothing to check: draft {draft.name!r} holds {held}"
+
+
 def draft_of(text: str, name: str = "draft.md", path: Path | None = None) -> Draft:
     """Return `text` as a draft; the ending of `name` tells its format."""
     form = _FORMATS.get(Path(name).suffix.lower(), "plain")

@@ -9,9 +9,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
-from agent_run.contract.base import Contract, Line, Lines
+from agent_run.contract.base import Contract, Line, Lines, first_repeated
 from agent_run.contract.files import text_of
 from agent_run.contract.reading import ReadingLimits, load, read_document
 from agent_run.executors.content.prose import Prose, Segment
@@ -61,6 +61,18 @@ class Lexicon(Contract):
     version: Literal[1] = 1
     forbidden: tuple[Forbidden, ...] = ()
     required: tuple[Required, ...] = ()
+
+    @model_validator(mode="after")
+    def _say_something_once(self) -> "Lexicon":
+        if not (self.forbidden or self.required):
+            msg = "holds no phrase, expected entries under 'forbidden' or 'required'"
+            raise ValueError(msg)
+        for entries in (self.forbidden, self.required):
+            repeated = first_repeated([entry.id for entry in entries])
+            if repeated is not None:
+                msg = f"entry {repeated!r} stands twice, expected a name for each"
+                raise ValueError(msg)
+        return self
 
     @property
     def digest(self) -> str:

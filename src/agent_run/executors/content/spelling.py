@@ -28,8 +28,9 @@ from agent_run.executors.content.remarks import (
     status_of,
     tally,
 )
+from agent_run.executors.content.unseen import unseen
 
-VERSION: Final = "spelling-1"
+VERSION: Final = "spelling-2"
 DISTRIBUTION: Final = "codespell"
 _LIST: Final = "codespell_lib/data/dictionary.txt"
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
@@ -37,6 +38,8 @@ _PART: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _SURE_OF_A_SLIP: Final = 0.97
 _SURE_OF_NONE: Final = 0.8
 """The list knows about a quarter of the slips that people make, so silence proves little."""
+_SURE_OF_LITTLE: Final = 0.6
+"""What nobody sees may stand inside a word, which is then another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +90,12 @@ def check_spelling(draft: Draft, checker: SpellingChecker) -> Check:
                     continue
                 first, last = draft.span(segment, start, start + len(word))
                 remarks.append(_remark(draft, known, first, last))
-    ordered = in_order(remarks)
+    hidden = unseen(draft)
+    ordered = in_order([*remarks, *hidden])
     status = status_of(ordered)
     sure = _SURE_OF_A_SLIP if status == "failed" else _SURE_OF_NONE
+    if status == "passed" and any(one.severity == "warning" for one in hidden):
+        sure = _SURE_OF_LITTLE
     notes = f"spelling: {tally(ordered)}"
     return Check(status, sure, notes, ordered, checker.cache_key(draft))
 
@@ -154,11 +160,11 @@ def _remark(draft: Draft, known: Correction, start: int, end: int) -> Remark:
     quote = quoted(draft.text[start:end])
     # With a note or several answers the slip may be a word after all.
     severity: Severity = "error" if len(known.words) == 1 and not known.note else "warning"
-    choice = " | ".join(_like(word, quote) for word in known.words)
-    said = f"{quote!r} is a known misspelling"
+    better = [_like(word, quote) for word in known.words]
+    said = f"{quote!r} is a known misspelling of {' or '.join(map(repr, better))}"
     if known.note:
         said += f" ({known.note})"
-    return Remark("spelling", severity, line, column, quote, said, choice)
+    return Remark("spelling", severity, line, column, quote, said, " | ".join(better))
 
 
 def _like(word: str, model: str) -> str:

@@ -26,8 +26,9 @@ from agent_run.executors.content.remarks import (
 )
 from agent_run.executors.content.rulebook import Refused, Rule, Rulebook
 from agent_run.executors.content.scopes import Unit, units
+from agent_run.executors.content.unseen import unseen
 
-VERSION: Final = "tone-1"
+VERSION: Final = "tone-2"
 MOST_HITS: Final = 1_000
 """A rule that hits more often says so once and stops: nobody reads the rest."""
 _SURE: Final = 0.95
@@ -87,7 +88,7 @@ def check_tone(draft: Draft, checker: ToneChecker) -> Check:
         looked_at = [unit for scope in rule.scopes for unit in seen[scope]]
         limit = watch.no_later_than(checker.rule_seconds)
         outcomes.append(_apply(draft, rule, find, looked_at, limit))
-    return _verdict(outcomes, refused, checker.cache_key(draft))
+    return _verdict(outcomes, unseen(draft), refused, checker.cache_key(draft))
 
 
 def _apply(
@@ -121,9 +122,12 @@ def _remark(draft: Draft, rule: Rule, unit: Unit, hit: Hit) -> Remark:
     return Remark(rule.name, rule.level, line, column, quote, hit.message, hit.suggestion)
 
 
-def _verdict(outcomes: list[Outcome], refused: list[Refused], key: str) -> Check:
+def _verdict(
+    outcomes: list[Outcome], hidden: tuple[Remark, ...], refused: list[Refused], key: str
+) -> Check:
     faults = [one.fault for one in outcomes if one.fault]
-    remarks = list(in_order(remark for one in outcomes for remark in one.remarks))
+    found = (remark for one in outcomes for remark in one.remarks)
+    remarks = list(in_order((*found, *hidden)))
     notes = [f"{counted(len(outcomes), 'rule')}: {tally(remarks)}"]
     if refused:
         notes.append("not applied: " + ", ".join(str(one) for one in refused))
