@@ -14,7 +14,14 @@ from agent_run.ledger.metrics.facts import Task, tasks_of
 from agent_run.ledger.metrics.plots import Plot, bar, line_plot
 from agent_run.ledger.metrics.report import Metrics, as_json, measure
 from agent_run.ledger.metrics.sparks import sparkline
-from agent_run.ledger.metrics.tables import answering_table, over_table, step_table
+from agent_run.ledger.metrics.tables import (
+    agreement_table,
+    answering_table,
+    budget_table,
+    over_table,
+    quality_table,
+    step_table,
+)
 from agent_run.ledger.metrics.web_page import web_page
 from tests.support.books import Book
 from tests.support.stories import (
@@ -120,7 +127,7 @@ def test_a_question_and_a_rollback_are_counted() -> None:
     metrics = measure([book.run()])
 
     assert answering_table(metrics).rows == (
-        ("question", "1", "0", "60.0s", "60.0s", "60.0s", "60.0s"),
+        ("question", "1", "0", "~60.0s", "~60.0s", "~60.0s", "~60.0s"),
     )
     assert metrics.quality.rollbacks == 1
     assert metrics.budgets.tasks[0].attempts == 1
@@ -156,53 +163,35 @@ def test_one_wild_value_or_a_handful_is_no_regression() -> None:
     assert few.regression is None
 
 
-def test_prometheus_text_is_exact() -> None:
-    book = Book("run").tell(post("a", labels={"step": 'to"ne\\\n'}), claim(task_id="a"))
-
-    text = exposition(measure([book.run()]))
-
-    assert text == (
-        "# HELP agent_run_runs Runs that were counted.\n"
-        "# TYPE agent_run_runs gauge\n"
-        "agent_run_runs 1\n"
-        "# HELP agent_run_budget_over Runs and tasks that used more than was granted.\n"
-        "# TYPE agent_run_budget_over gauge\n"
-        'agent_run_budget_over{scope="run"} 0\n'
-        'agent_run_budget_over{scope="task"} 0\n'
-        "# HELP agent_run_tasks Tasks in each status.\n"
-        "# TYPE agent_run_tasks gauge\n"
-        'agent_run_tasks{status="claimed"} 1\n'
-        "# HELP agent_run_rework_ratio Attempts after the first, of all attempts.\n"
-        "# TYPE agent_run_rework_ratio gauge\n"
-        "agent_run_rework_ratio 0\n"
-        "# HELP agent_run_rollbacks Results taken back.\n"
-        "# TYPE agent_run_rollbacks gauge\n"
-        "agent_run_rollbacks 0\n"
-        "# HELP agent_run_lost_claims Claims that ran out.\n"
-        "# TYPE agent_run_lost_claims gauge\n"
-        "agent_run_lost_claims 0\n"
-        "# HELP agent_run_escalation_ratio Tasks that a person had to decide about, of all "
-        "that were worked on.\n"
-        "# TYPE agent_run_escalation_ratio gauge\n"
-        'agent_run_escalation_ratio{step="to\\"ne\\\\\\n"} 0\n'
-        "# HELP agent_run_step_cost_usd Known cost by step.\n"
-        "# TYPE agent_run_step_cost_usd gauge\n"
-        'agent_run_step_cost_usd{step="to\\"ne\\\\\\n"} 0\n'
-        "# HELP agent_run_step_tokens Tokens by step.\n"
-        "# TYPE agent_run_step_tokens gauge\n"
-        'agent_run_step_tokens{step="to\\"ne\\\\\\n"} 0\n'
-        "# HELP agent_run_step_unpriced_requests Requests without a known price by step.\n"
-        "# TYPE agent_run_step_unpriced_requests gauge\n"
-        'agent_run_step_unpriced_requests{step="to\\"ne\\\\\\n"} 0\n'
-    )
-
-
 def test_small_pictures_are_exact() -> None:
     assert sparkline([0, 0.5, 1]) == "▁▅█"
     assert sparkline([0.0] * 50 + [1.0] * 50, width=4) == "▁▁██"
     assert sparkline([]) == ""
     assert 'width="50.0"' in bar(0.5)
     assert "<circle" in line_plot(Plot("p", "t", "d", [0.5], first="noon", last="noon"))
+
+
+def test_what_few_cases_say_is_marked_and_what_none_say_is_no_zero() -> None:
+    few, none = _story(), measure([Book("run").tell(post("a")).run()])
+
+    told = {row[0]: row[1] for row in quality_table(few).rows}
+    assert told["first-pass acceptance"] == "~33.3%"
+    told = {row[0]: row[1] for row in quality_table(none).rows}
+    shares = ("first-pass acceptance", "rework", "escalation rate", "agreement with people")
+    assert {told[name] for name in shares} == {"no data"}
+    assert step_table(none).rows == (
+        ("a", "1", "no data", "no data", "no data", "", "too few values"),
+    )
+
+
+def test_what_was_used_stands_beside_what_was_granted() -> None:
+    metrics = _story()
+
+    assert budget_table(metrics).rows == (
+        ("tone", "2", "0", "2 of 6", "60", "$0.25", "60.0s"),
+        ("again", "1", "1", "2 of 3", "50", "$0", "60.0s of 30.0s"),
+    )
+    assert agreement_table(metrics).rows[-1][-2:] == ("~50.0%", "~0.00")
 
 
 def test_an_empty_ledger_has_metrics_too() -> None:

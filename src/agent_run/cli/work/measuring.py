@@ -19,9 +19,12 @@ from agent_run.ledger.metrics.facts import Run, posted_since
 from agent_run.ledger.metrics.gathering import Gathering
 from agent_run.ledger.metrics.report import Metrics, as_json, measure
 from agent_run.ledger.metrics.tables import (
+    FEW,
+    SMALL,
     Table,
     agreement_table,
     answering_table,
+    budget_table,
     cost_table,
     over_table,
     quality_table,
@@ -136,6 +139,7 @@ def _tables(speech: Speech, found: Metrics) -> None:
         refusal_table(found),
         answering_table(found),
         agreement_table(found),
+        budget_table(found),
         over_table(found),
         cost_table("model", found.costs.by_model),
     )
@@ -147,6 +151,7 @@ def _tables(speech: Speech, found: Metrics) -> None:
         if len(shown) < len(table.rows):
             left = len(table.rows) - len(shown)
             speech.tell(f"{table.title}: {left} more rows; --json and --html have them all")
+    speech.tell(f"{FEW} marks what fewer than {SMALL} cases say")
 
 
 def _write(speech: Speech, file: str, found: Metrics) -> None:

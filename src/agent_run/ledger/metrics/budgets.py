@@ -5,7 +5,7 @@ more than all the counting.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -30,6 +30,9 @@ class Use(NamedTuple):
     def share(self) -> float | None:
         """What part of the limit is used; `None` without a limit."""
         return self.used / self.limit if self.limit else None
+
+
+_UNUSED: Final = Use(0, 0)
 
 
 @dataclass(slots=True)
@@ -88,6 +91,11 @@ class StepUse:
     unpriced: int = 0
     seconds: float = 0.0
     """Time of all attempts together."""
+    plan: dict[Dimension, Use] = field(default_factory=dict)
+    """What tasks with a limit used of all that they were granted, by what was limited.
+
+    Of attempts, those that count; of seconds, the longest attempt of each task.
+    """
 
 
 class Budgets(NamedTuple):
@@ -135,11 +143,30 @@ def _task_line(task: Task, steps: dict[str, StepUse]) -> BudgetLine:
     )
     step.tasks += 1
     step.over += not line.within
+    _against_plan(line, step.plan)
     step.attempts += len(task.attempts)
     step.tokens += spent.tokens
     step.cost_usd += spent.cost_usd
     step.unpriced += spent.unpriced
     return line
+
+
+def _against_plan(line: BudgetLine, plan: dict[Dimension, Use]) -> None:
+    """Add a task to what its step used of what was granted, wherever it had a limit."""
+    limits = line.limits
+    _add(plan, "attempts", line.attempts, limits.attempts)
+    if limits.tokens is not None:
+        _add(plan, "tokens", line.tokens, limits.tokens)
+    if limits.cost_usd is not None:
+        _add(plan, "cost_usd", float(line.cost_usd), float(limits.cost_usd))
+    if limits.seconds is not None:
+        _add(plan, "seconds", line.seconds, limits.seconds)
+
+
+def _add(plan: dict[Dimension, Use], what: Dimension, used: float, limit: float | None) -> None:
+    if limit is not None:
+        before = plan.get(what, _UNUSED)
+        plan[what] = Use(before.used + used, (before.limit or 0) + limit)
 
 
 def _run_line(run: Run, tasks: Sequence[BudgetLine]) -> BudgetLine:

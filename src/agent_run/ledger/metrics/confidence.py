@@ -16,7 +16,7 @@ STATISTIC: Final = (
     "Mann-Whitney rank test of the newest values against all earlier ones, "
     "one-sided p < 0.01, and the median at least 0.05 lower"
 )
-_FEWEST: Final = 15
+FEWEST: Final = 15
 """With fewer values nothing is said."""
 _MOST_RECENT: Final = 20
 _CHANCE: Final = 0.01
@@ -82,7 +82,7 @@ def _steps(tasks: Sequence[Task]) -> Iterator[StepConfidence]:
 
 
 def _regression(values: Sequence[float], times: Sequence[datetime]) -> Regression | None:
-    if len(values) < _FEWEST:
+    if len(values) < FEWEST:
         return None
     counted = min(_MOST_RECENT, len(values) // 3)
     earlier, recent = values[:-counted], values[-counted:]

@@ -7,6 +7,7 @@ when `--since` moves on, so nothing here may be taken for a counter.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
+from agent_run.ledger.metrics.confidence import FEWEST
 from agent_run.ledger.metrics.people import Agreement, Answering, People
 from agent_run.ledger.metrics.report import Metrics
 from agent_run.ledger.metrics.statistics import Proportion
@@ -57,6 +58,15 @@ def families(metrics: Metrics) -> Iterator[Family]:
             (sum(1 for line in over if line.task_id), {"scope": "task"}),
         ],
     )
+    yield _family(
+        "agent_run_step_budget_used_ratio",
+        "What tasks with a limit used of all that they were granted.",
+        [
+            (use.share, {"step": step.step, "of": what})
+            for step in metrics.budgets.steps
+            for what, use in step.plan.items()
+        ],
+    )
     yield from _work(metrics.quality)
     yield from _people(metrics.people)
     yield from _confidence(metrics)
@@ -74,6 +84,11 @@ def _work(found: Quality) -> Iterator[Family]:
         "agent_run_first_pass_ratio",
         "Tasks that the gates accepted at their first verdict.",
         found.first_pass_by_step,
+    )
+    yield _family(
+        "agent_run_judged_tasks",
+        "Tasks with a verdict, which the first-pass ratio is counted from.",
+        [(share.of, {"step": step}) for step, share in found.first_pass_by_step.items()],
     )
     yield _family(
         "agent_run_rework_ratio",
@@ -102,6 +117,11 @@ def _people(found: People) -> Iterator[Family]:
         "agent_run_escalation_ratio",
         "Tasks that a person had to decide about, of all that were worked on.",
         found.by_step,
+    )
+    yield _family(
+        "agent_run_worked_tasks",
+        "Tasks that were worked on, which the escalation ratio is counted from.",
+        [(share.of, {"step": step}) for step, share in found.by_step.items()],
     )
     yield Family(
         "agent_run_answer_seconds",
@@ -135,8 +155,12 @@ def _confidence(metrics: Metrics) -> Iterator[Family]:
     )
     yield _family(
         "agent_run_confidence_regressed",
-        "1 where confidence fell, by a rank test.",
-        [(int(step.regression is not None), {"step": step.step}) for step in steps],
+        "1 where confidence fell, by a rank test; left out while there are too few values.",
+        [
+            (int(step.regression is not None), {"step": step.step})
+            for step in steps
+            if len(step.values) >= FEWEST
+        ],
     )
 
 
@@ -146,7 +170,11 @@ def _costs(label: str, rows: Iterable[Cost]) -> Iterator[Family]:
     yield _family(
         f"agent_run_{label}_cost_usd",
         f"Known cost {by}",
-        [(float(cost.cost_usd), {label: cost.name}) for cost in costs],
+        [
+            (float(cost.cost_usd), {label: cost.name})
+            for cost in costs
+            if cost.cost_usd or not cost.unpriced  # what nobody knows is not nothing
+        ],
     )
     yield _family(
         f"agent_run_{label}_tokens",

@@ -116,6 +116,10 @@ def _step_use(step: StepUse) -> dict[str, JsonValue]:
         "cost_usd": _money(step.cost_usd),
         "unpriced_requests": step.unpriced,
         "seconds": _round(step.seconds),
+        "plan": {
+            name: {"used": _round(use.used), "limit": _round(use.limit)}
+            for name, use in step.plan.items()
+        },
     }
 
 

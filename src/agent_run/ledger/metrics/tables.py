@@ -1,15 +1,23 @@
 """Metrics as tables of words, for terminals and pages alike. Cells may hold hostile text."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Final
 
-from agent_run.ledger.metrics.budgets import BudgetLine
+from agent_run.ledger.metrics.budgets import BudgetLine, Use
+from agent_run.ledger.metrics.confidence import FEWEST, StepConfidence
 from agent_run.ledger.metrics.people import Agreement
 from agent_run.ledger.metrics.report import Metrics
 from agent_run.ledger.metrics.sparks import sparkline
 from agent_run.ledger.metrics.statistics import Proportion
 from agent_run.ledger.metrics.work import Cost
+
+NO_DATA: Final = "no data"
+"""What stands where nothing was counted; never a zero."""
+FEW: Final = "~"
+SMALL: Final = 10
+"""What fewer cases than this say is marked with `FEW`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +55,15 @@ def step_table(metrics: Metrics) -> Table:
     rows: list[tuple[str, ...]] = []
     for use in metrics.budgets.steps:
         step = confidence.get(use.step)
-        fell = step.regression if step else None
         rows.append(
             (
                 use.step,
                 str(use.tasks),
                 _percent(metrics.quality.first_pass_by_step.get(use.step)),
                 _percent(metrics.people.by_step.get(use.step)),
-                f"{step.median:.2f}" if step and step.median is not None else "",
+                _median(step),
                 sparkline(step.values) if step else "",
-                f"fell {fell.earlier:.2f} to {fell.recent:.2f}" if fell else "",
+                _regression(step),
             )
         )
     head = ("STEP", "TASKS", "FIRST PASS", "ESCALATED", "CONFIDENCE", "OVER TIME", "REGRESSION")
@@ -70,10 +77,10 @@ def answering_table(metrics: Metrics) -> Table:
             one.kind,
             str(one.answered),
             str(one.open),
-            _span(one.mean),
-            _span(one.p50),
-            _span(one.p90),
-            _span(one.p99),
+            *(
+                _few(_span(time), one.answered)
+                for time in (one.mean, one.p50, one.p90, one.p99)
+            ),
         )
         for one in metrics.people.answering
     )
@@ -100,22 +107,26 @@ def agreement_table(metrics: Metrics) -> Table:
 
 
 def budget_table(metrics: Metrics) -> Table:
-    """Return what each step used."""
+    """Return what each step used, and of what it was granted."""
     rows = tuple(
         (
             use.step,
             str(use.tasks),
             str(use.over),
-            f"{use.attempts:,}",
-            f"{use.tokens:,}",
-            _price(use.cost_usd, use.unpriced)
-            + (f" + {use.unpriced:,} unpriced" if use.cost_usd and use.unpriced else ""),
-            _span(use.seconds),
+            _of_plan(f"{use.attempts:,}", use.plan.get("attempts"), "{:,.0f}".format),
+            _of_plan(f"{use.tokens:,}", use.plan.get("tokens"), "{:,.0f}".format),
+            _of_plan(
+                _price(use.cost_usd, use.unpriced)
+                + (f" + {use.unpriced:,} unpriced" if use.cost_usd and use.unpriced else ""),
+                use.plan.get("cost_usd"),
+                lambda cost: f"${_amount(cost)}",
+            ),
+            _of_plan(_span(use.seconds), use.plan.get("seconds"), _span),
         )
         for use in metrics.budgets.steps
     )
     head = ("STEP", "TASKS", "OVER BUDGET", "ATTEMPTS", "TOKENS", "COST", "TIME")
-    return Table("Used by each step", head, rows)
+    return Table("Used by each step, of what was granted", head, rows)
 
 
 def over_table(metrics: Metrics) -> Table:
@@ -157,8 +168,31 @@ def cost_table(what: str, costs: Iterable[Cost]) -> Table:
     return Table(f"Cost by {what}", head, rows)
 
 
+def _median(step: StepConfidence | None) -> str:
+    if step is None or step.median is None:
+        return NO_DATA
+    return _few(f"{step.median:.2f}", len(step.values))
+
+
+def _regression(step: StepConfidence | None) -> str:
+    if step is None or len(step.values) < FEWEST:
+        return "too few values"
+    fell = step.regression
+    if fell is None:
+        return "none"
+    return f"fell {fell.earlier:.2f} to {fell.recent:.2f} since {fell.since:%Y-%m-%d}"
+
+
+def _of_plan(used: str, plan: Use | None, shown: Callable[[float], str]) -> str:
+    """Return what was used beside what was granted; tasks without a limit have no plan."""
+    if plan is None or plan.limit is None:
+        return used
+    planned, limit = shown(plan.used), shown(plan.limit)
+    return f"{used} of {limit}" if planned == used else f"{used} ({planned} of {limit} planned)"
+
+
 def _agreement(one: Agreement) -> tuple[str, ...]:
-    found = one.kappa
+    found, counted = one.kappa, one.agreed.of
     return (
         one.step or "(all)",
         str(one.matrix.get((True, True), 0)),
@@ -166,7 +200,9 @@ def _agreement(one: Agreement) -> tuple[str, ...]:
         str(one.matrix.get((False, True), 0)),
         str(one.matrix.get((False, False), 0)),
         _percent(one.agreed),
-        "" if found is None else f"{found:.2f}",
+        ("undefined" if counted else NO_DATA)
+        if found is None
+        else _few(f"{found:.2f}", counted),
     )
 
 
@@ -188,19 +224,26 @@ def _amount(value: float) -> str:
 
 def _share(share: Proportion) -> tuple[str, str]:
     if share.value is None:
-        return "", "nothing counted yet"
+        return NO_DATA, "nothing counted yet"
     low, high = share.interval
     return _percent(share), f"{share.hits} of {share.of}, 95 % {low:.1%} to {high:.1%}"
 
 
 def _percent(share: Proportion | None) -> str:
-    return "" if share is None or share.value is None else f"{share.value:.1%}"
+    if share is None or share.value is None:
+        return NO_DATA
+    return _few(f"{share.value:.1%}", share.of)
+
+
+def _few(shown: str, counted: int) -> str:
+    """Return a number with a mark if it was counted from too little to be trusted."""
+    return f"{FEW}{shown}" if 0 < counted < SMALL else shown
 
 
 def _span(seconds: float | None) -> str:
     """Return seconds in the unit a person would use."""
     if seconds is None:
-        return ""
+        return NO_DATA
     for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
         if seconds >= size * 2:
             return f"{seconds / size:.1f}{unit}"
