@@ -1,10 +1,11 @@
 """The package as Python users see it."""
 
+from functools import partial
 from pathlib import Path
 
 import anyio
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from agent_run import (
     Brief,
@@ -53,6 +54,30 @@ def test_a_plan_from_a_file_runs_with_functions_and_typed_values(tmp_path: Path)
         return outcome.output("tone")
 
     assert anyio.run(main) == {"shouts": 2}
+    desk.close()
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({"text": 5}, "input.text: is 5, expected a string; put it in quotes"),
+        ({"txt": "a"}, "input.text: is missing, expected a string"),
+        ([], "input: is an empty list, expected a mapping"),
+        (None, "input: is missing, expected a mapping"),
+    ],
+)
+def test_an_input_that_does_not_fit_is_refused_before_anything_is_spent(
+    tmp_path: Path, given: JsonValue, fault: str
+) -> None:
+    step = Manifest(task_id="look", objective="Check it", executor="tone", input=given)
+    desk = open_desk(f"sqlite:///{tmp_path / 'ledger.db'}")
+
+    with pytest.raises(InvalidDocument) as refused:
+        anyio.run(partial(run_plan, desk, Plan(steps=(step,)), executors=[check_tone]))
+
+    told = f"steps[0].{fault} (task 'look', executor 'tone')"
+    assert refused.value.faults == (told,)
+    assert not desk.runs()
     desk.close()
 
 

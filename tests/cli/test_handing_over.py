@@ -1,5 +1,6 @@
 """The handoff by hand: check, post, claim, heartbeat, release, submit."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,59 @@ def test_every_fault_of_every_file_is_reported_in_one_go(ask: Ask, folder: Path)
     }
     assert "a.yaml:1: task_id" in answer.err
     assert "a.yaml:2: objektive" in answer.err
+
+
+def test_an_input_that_breaks_its_own_schema_is_a_fault(ask: Ask, folder: Path) -> None:
+    (folder / "plan.yaml").write_text("""\
+steps:
+- task_id: a
+  objective: x
+  input_schema: {type: object, properties: {n: {type: integer}}}
+  input: {n: five}
+- task_id: b
+  objective: x
+  output_schema: {type: nothing}
+""")
+
+    answer = ask("check", "plan.yaml")
+
+    assert answer.code == 2
+    first, second = answer.err.splitlines()
+    assert "plan.yaml:5: steps[0].input: ['n']: \"five\" is not of type" in first
+    assert "plan.yaml:8: steps[1].output_schema: the schema is not one" in second
+    assert ask("post", "plan.yaml").code == 2
+
+
+@pytest.mark.timeout(60)
+def test_what_is_no_file_is_refused_at_once(ask: Ask, folder: Path) -> None:
+    os.mkfifo(folder / "pipe.yaml")
+    (folder / "docs").mkdir()
+    os.mkfifo(folder / "docs" / "x.yaml")
+    (folder / "list.yaml").write_text("- No known misspelling\n- Required phrases\n- Tone\n")
+    (folder / "cases.jsonl").write_text('{"case_id": "a", "input": 1}\n')
+
+    for arguments in (
+        ("check", "pipe.yaml"),
+        ("check", "docs"),
+        ("post", "pipe.yaml"),
+        ("execute", "pipe.yaml", "--command", "true"),
+        ("submit", "repo-142", "--claim", "1", "--record", "pipe.yaml"),
+        ("run", "pipe.yaml"),
+        ("qa", "record.json", "--checklist", "pipe.yaml"),
+        ("qa", "record.json", "--checklist", "list.yaml", "--key", "pipe.yaml"),
+        ("qa", "record.json", "--checklist", "list.yaml", "--lexicon", "pipe.yaml"),
+        ("eval", "check", "pipe.yaml"),
+        ("eval", "run", "pipe.yaml", "--plan", "list.yaml", "--out", "out"),
+        ("eval", "run", "cases.jsonl", "--plan", "pipe.yaml", "--out", "out"),
+        ("eval", "rubric", "summary", "pipe.yaml"),
+        ("eval", "canary", "judge", "pipe.yaml"),
+        ("eval", "canary", "assign", "pipe.yaml", "pipe.yaml"),
+        ("plan", "x", "--model", "scripted:pipe.yaml"),
+    ):
+        answer = ask(*arguments)
+
+        assert answer.code == 2, (arguments, answer)
+        assert answer.err.count("is a pipe, expected a file") == 1, (arguments, answer.err)
 
 
 def test_check_as_json_names_each_fault_and_the_canonical_form(ask: Ask, folder: Path) -> None:

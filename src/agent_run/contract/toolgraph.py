@@ -16,6 +16,7 @@ from pydantic import Field, JsonValue, ValidationError
 from agent_run.contract.base import Contract
 from agent_run.contract.faults import Broken
 from agent_run.contract.plan import Plan, first_cycle
+from agent_run.contract.values import faults_of
 
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9]+")
 
@@ -56,10 +57,7 @@ def graph_faults(document: Mapping[str, Any], catalogue: Mapping[str, Tool]) -> 
     try:
         graph = ToolGraph.model_validate(shape)
     except ValidationError as error:
-        return [
-            f"{_place(detail['loc'])}: {detail['msg']}"
-            for detail in error.errors(include_url=False)
-        ]
+        return [str(fault) for fault in faults_of(error, wanted=ToolGraph, value=shape)]
     return list(_faults(graph, catalogue))
 
 
@@ -136,8 +134,3 @@ def _name(tool: str) -> str:
 
 def _listed(kinds: Iterable[str]) -> str:
     return " or ".join(sorted(kinds))
-
-
-def _place(parts: Sequence[int | str]) -> str:
-    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
-    return place.lstrip(".")

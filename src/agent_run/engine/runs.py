@@ -5,13 +5,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
 import anyio
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from agent_run.contract.base import RunId
 from agent_run.contract.fitting import misfits
 from agent_run.contract.manifest import Manifest
 from agent_run.contract.plan import Plan
 from agent_run.contract.record import Record, RecordStatus
+from agent_run.contract.values import valid
+from agent_run.engine.inputs import unfit_inputs
 from agent_run.engine.loop import Crew, drive
 from agent_run.engine.site import Site
 from agent_run.errors import ContractError, InvalidDocument, UnknownRun
@@ -97,7 +99,9 @@ def fit(plan: Plan, crew: Crew) -> Plan:
     steps = tuple(_typed(step, crew) for step in plan.steps)
     final = tuple(_typed(step, crew) for step in plan.final)
     fitted = plan.model_copy(update={"steps": steps, "final": final})
-    faults = [*_nobody(fitted, crew), *_misfits(fitted.manifests())]
+    everybody = {**crew.executors, **({"": crew.fallback} if crew.fallback else {})}
+    unfit = unfit_inputs(fitted, everybody)
+    faults = [*_nobody(fitted, crew), *unfit, *_misfits(fitted.manifests())]
     if faults:
         raise InvalidDocument("\n".join(faults), tuple(faults))
     return fitted
@@ -111,6 +115,20 @@ def ending(run: RunState) -> Ending:
     if not statuses <= SETTLED:
         return "waiting"
     return "accepted" if statuses <= {Status.ACCEPTED} else "failed"
+
+
+def is_finished(run: RunState, run_id: RunId) -> bool:
+    """Say whether nothing of the run is left to do, now or later.
+
+    Raises:
+        ContractError: What the run follows is not a plan, so nobody here can say.
+    """
+    if not run.tasks or any(task.status not in SETTLED for task in run.tasks.values()):
+        return False
+    if run.plan is None:
+        return True
+    topology = plan_execute(planned(run, run_id), replanning=_replanning_of(run))
+    return not topology(run)
 
 
 async def _driven(
@@ -141,7 +159,7 @@ class SubPlan:
         run_id = f"{job.brief.run_id}.{job.brief.task_id}"
         try:
             outcome = await self._carried_out(run_id, job.brief.input)
-        except (ValidationError, ContractError) as misfit:
+        except ContractError as misfit:
             said = f"the inner plan cannot be carried out: {misfit}"
             return Work(Record(status="blocked", next_action="escalate", error=said), Seen())
         return Work(_told_by(outcome), Seen(exit_code=0))
@@ -150,7 +168,7 @@ class SubPlan:
         try:
             return await resume(self.site, run_id, self.crew)
         except UnknownRun:
-            plan = Plan.model_validate(document)
+            plan = valid(Plan, document)
             return await run_plan(self.site, plan, self.crew, run_id=run_id)
 
 

@@ -19,6 +19,7 @@ from typing_extensions import TypeVar
 
 from agent_run.contract.brief import Brief
 from agent_run.contract.record import Record
+from agent_run.contract.values import in_words
 from agent_run.errors import ContractError
 from agent_run.ports.executor import Job, Seen, Work
 
@@ -43,6 +44,10 @@ class FunctionExecutor(Generic[FunctionT]):
     wants_workspace: bool = False
     migrate: Migration | None = None
     """Brings a payload that was handed over before the function changed up to date."""
+    taken: object = None
+    """The type that `takes` checks for."""
+    given: object = None
+    """The type that `gives` checks for."""
 
     def __call__(self, brief: Brief[Any], *more: Any) -> Any:
         """Call the function itself."""
@@ -69,7 +74,7 @@ class FunctionExecutor(Generic[FunctionT]):
 
     def _typed(self, brief: Brief[Any]) -> Brief[Any]:
         """Return the brief with its input typed; what no longer fits is migrated or refused."""
-        if self.takes is None or brief.input is None:
+        if self.takes is None:
             return brief
         try:
             value = self.takes.validate_python(brief.input)
@@ -80,14 +85,18 @@ class FunctionExecutor(Generic[FunctionT]):
     def _migrated(self, brief: Brief[Any], error: ValidationError) -> Any:
         said = f"input of task {brief.task_id!r} does not fit executor {self.name!r}"
         if self.takes is None or self.migrate is None:
-            msg = f"{said}: {error}"
+            msg = f"{said}: {in_words(error, wanted=self.taken, value=brief.input)}"
             raise ContractError(msg) from error
         older = brief.envelopes[0].fingerprint if brief.envelopes else ""
         try:
             return self.takes.validate_python(self.migrate(brief.input, older))
-        except (ValidationError, ValueError, KeyError, TypeError) as still:
-            msg = f"{said}, nor does what its migration made of it: {still}"
+        except ValidationError as still:
+            told = in_words(still, wanted=self.taken, value=None)
+            msg = f"{said}, nor does what its migration made of it: {told}"
             raise ContractError(msg) from still
+        except (ValueError, KeyError, TypeError) as broken:
+            msg = f"{said}, and its migration failed: {type(broken).__name__}: {broken}"
+            raise ContractError(msg) from broken
 
     async def _called(self, brief: Brief[Any], workspace: Path | None) -> object:
         given = (brief, workspace) if self.wants_workspace else (brief,)
@@ -107,7 +116,8 @@ class FunctionExecutor(Generic[FunctionT]):
         try:
             output = _as_json(record.output, self.gives)
         except ValidationError as error:
-            return Work(None, _seen(started), f"output does not fit: {error}")
+            told = in_words(error, wanted=self.given, value=record.output)
+            return Work(None, _seen(started), f"output does not fit: {told}")
         return Work(_plain(record, output), _seen(started, record))
 
 
@@ -128,25 +138,32 @@ def executor(
             expected = "a brief, or a brief and a path"
             msg = f"executor {name!r} takes {len(taken)} arguments, expected {expected}"
             raise ContractError(msg)
+        takes, gives = _inside(hints.get(taken[0])), _inside(hints.get("return"))
         return FunctionExecutor(
             name,
             function,
-            _adapter(hints.get(taken[0])),
-            _adapter(hints.get("return")),
+            _adapter(takes),
+            _adapter(gives),
             wants_workspace=len(taken) > 1,
             migrate=migrate,
+            taken=takes,
+            given=gives,
         )
 
     return decorated
 
 
-def _adapter(annotation: Any) -> TypeAdapter[Any] | None:
-    """Return the check for what stands in the brackets of `Brief[...]` or `Record[...]`."""
+def _inside(annotation: Any) -> Any:
+    """Return what stands in the brackets of `Brief[...]` or `Record[...]`; None for nothing."""
     arguments = get_args(annotation)
     metadata = getattr(annotation, "__pydantic_generic_metadata__", None)
     if metadata:
         arguments = metadata["args"]
-    return TypeAdapter(arguments[0]) if arguments else None
+    return arguments[0] if arguments else None
+
+
+def _adapter(wanted: Any) -> TypeAdapter[Any] | None:
+    return None if wanted is None else TypeAdapter(wanted)
 
 
 def _as_json(output: Any, gives: TypeAdapter[Any] | None) -> JsonValue:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from agent_run.contract.base import Contract
+from agent_run.contract.values import in_words
 from agent_run.errors import ContractError
 from agent_run.ports.model import Message, ModelRequest
 
@@ -57,7 +58,8 @@ def read_question(
     try:
         found = _WRITTEN.validate_python(written)
     except ValidationError as error:
-        msg = f"no question to a model is written there: {error.errors()[0]['msg']}"
+        said = in_words(error, wanted=ModelRequest | _Continued, value=written)
+        msg = f"no question to a model is written there: {said}"
         raise ContractError(msg) from error
     if isinstance(found, ModelRequest):
         return found

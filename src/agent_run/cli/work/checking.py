@@ -1,6 +1,6 @@
 """The work of `check`: every fault of every file, before anything is spent."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pydantic import BaseModel
@@ -11,9 +11,12 @@ from agent_run.cli.speech import Json, Speech
 from agent_run.cli.work.documents import kind_of, load_as, named_files, read_file
 from agent_run.cli.work.wording import dumped
 from agent_run.contract.claim import ClaimCheck
+from agent_run.contract.faults import Fault
 from agent_run.contract.manifest import Manifest
+from agent_run.contract.payload import check_schema, payload_faults
 from agent_run.contract.plan import Plan
-from agent_run.errors import InvalidDocument
+from agent_run.contract.reading import Document
+from agent_run.errors import ContractError, InvalidDocument
 from agent_run.ledger.views import counted
 
 
@@ -70,9 +73,41 @@ def _read(name: str, wanted: str | None) -> Checked:
     try:
         document = read_file(name)
         kind = wanted or kind_of(document)
-        return Checked(name, kind, load_as(document, kind))
+        value = load_as(document, kind)
     except InvalidDocument as error:
         return Checked(name, kind, faults=error.faults)
+    faults = tuple(_payload_faults(value, document))
+    return Checked(name, kind, None if faults else value, faults)
+
+
+def _payload_faults(value: BaseModel, document: Document) -> Iterator[Fault]:
+    """Yield what is wrong with the schemas of tasks, and with inputs that break theirs."""
+    match value:
+        case Manifest():
+            tasks = [("", value)]
+        case Plan():
+            tasks = [(f"steps[{at}].", step) for at, step in enumerate(value.steps)]
+            tasks += [(f"final[{at}].", step) for at, step in enumerate(value.final)]
+        case _:
+            return
+    for place, task in tasks:
+        for name, told in _wrong(task):
+            where = document.lines.get(place + name) or document.lines.get(place[:-1])
+            line, column = where or document.lines.root.place
+            yield Fault(document.source, line, column, place + name, told)
+
+
+def _wrong(task: Manifest) -> Iterator[tuple[str, str]]:
+    for name in ("input_schema", "output_schema"):
+        schema = getattr(task, name)
+        try:
+            if schema is not None:
+                check_schema(schema)
+        except ContractError as error:
+            yield name, str(error)
+            return
+    if task.input is not None and task.input_schema is not None:
+        yield from (("input", one) for one in payload_faults(task.input, task.input_schema))
 
 
 def _line(checked: Checked) -> str:

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from agent_run.contract.base import Contract, Line, Whole
 from agent_run.contract.brief import Brief
 from agent_run.contract.notes import Notes
 from agent_run.contract.record import Record
+from agent_run.contract.values import valid
 from agent_run.errors import InvalidDocument
 from agent_run.executors.function import executor
 from agent_run.models.asking import ask_for
@@ -168,7 +169,4 @@ def _mentioned(text: str, words: Iterable[str]) -> Iterator[str]:
 
 
 def _read(value: JsonValue) -> Notes:
-    try:
-        return Notes.model_validate(value)
-    except ValidationError as error:
-        raise InvalidDocument(str(error)) from error
+    return valid(Notes, value)

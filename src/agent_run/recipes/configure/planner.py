@@ -6,7 +6,7 @@ nobody knows; then the log is followed in its order, without any further decisio
 
 from typing import Final
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue
 
 from agent_run.contract.base import Contract
 from agent_run.contract.brief import Brief
@@ -14,6 +14,7 @@ from agent_run.contract.manifest import Manifest
 from agent_run.contract.notes import Notes
 from agent_run.contract.plan import Plan
 from agent_run.contract.record import Record
+from agent_run.contract.values import valid
 from agent_run.errors import InvalidDocument
 from agent_run.executors.function import executor
 from agent_run.models.asking import ask_for
@@ -125,10 +126,7 @@ def model_planner(registry: Registry, ask: Asker) -> Executor:
 
 
 def _read(value: JsonValue, registry: Registry) -> ContextLog:
-    try:
-        log = ContextLog.model_validate(value)
-    except ValidationError as error:
-        raise InvalidDocument(str(error)) from error
+    log = valid(ContextLog, value)
     faults = log_faults(log, registry)
     if faults:
         raise InvalidDocument("\n".join(faults), tuple(faults))

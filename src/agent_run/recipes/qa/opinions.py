@@ -14,7 +14,8 @@ from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
 from agent_run.contract.base import Contract, Share, Text
 from agent_run.contract.brief import Brief
-from agent_run.errors import ContractError, InvalidDocument, ModelError, OverBudget, Unfit
+from agent_run.contract.values import valid
+from agent_run.errors import ContractError, ModelError, OverBudget, Unfit
 from agent_run.executors.content.drafts import Draft
 from agent_run.executors.content.remarks import Check, Remark, digest_of
 from agent_run.models.asking import ask_for
@@ -155,10 +156,7 @@ def _kept(value: JsonValue) -> Opinion | None:
 
 
 def _read(value: JsonValue) -> Said:
-    try:
-        return Said.model_validate(value)
-    except ValidationError as error:
-        raise InvalidDocument(str(error)) from error
+    return valid(Said, value)
 
 
 def _checked(draft: Draft, said: Said) -> tuple[Check, str]:
