@@ -22,6 +22,7 @@ def inbox() -> None:
 @click.option(
     "--widen", type=TEXT, multiple=True, metavar="GLOB", help="Allow more paths to be written."
 )
+@click.option("--because", type=TEXT, metavar="TEXT", help="With --approve: why.")
 @click.option("--again", is_flag=True, help="With --reject: let it be tried once more.")
 @click.option("--as", "owner", type=TEXT, metavar="NAME", help="Who decides.")
 @click.option("--dry-run", is_flag=True, help="Say what would happen; write nothing.")

@@ -86,6 +86,18 @@ def test_the_report_says_who_decided_when_and_why(desk: Path, start: Ask) -> Non
     assert saved(desk, run_id)["steps"][1]["decision"]["by"] == "ada"
 
 
+def test_an_approval_may_have_its_reason_as_well(desk: Path, start: Ask) -> None:
+    run_id = run_of(start(*REQUEST, "--json"))
+    approve = ("review", f"{run_id}/goal-2", "--approve", "--as", "ada")
+    start(*approve, "--because", "the tests with readers went well")
+
+    told = start("resume", run_id, "--json").json["drafts"][0]["steps"][1]
+
+    assert told["decision"]["reason"] == "the tests with readers went well"
+    assert told["why"].endswith("UTC: the tests with readers went well")
+    assert start("review", f"{run_id}/goal-3", "--reject", "x", "--because", "y").code == 2
+
+
 def test_nothing_is_checked_again_and_no_news_writes_nothing(desk: Path, start: Ask) -> None:
     run_id = run_of(start(*REQUEST, "--json"))
     before = tasks(start)
