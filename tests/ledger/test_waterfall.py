@@ -2,11 +2,13 @@
 
 from datetime import timedelta
 
+import pytest
+
 from agent_run.contract.envelope import Envelope
 from agent_run.contract.verdict import Finding, Verdict
 from agent_run.ledger.commands import OpenRun
 from agent_run.ledger.strips import Strip, strips
-from agent_run.ledger.waterfall import drawn, rows
+from agent_run.ledger.waterfall import drawn, fitted, rows
 from tests.support.books import TRACE, Book
 from tests.support.stories import claim, judge, post, reserve, review, settle, submit
 
@@ -103,7 +105,7 @@ def test_the_waterfall_of_one_task_is_drawn_to_scale() -> None:
     assert lines == [
         ("task a", "██████████", "10.0s", "accepted"),
         ("  attempt 1 by ada", " █████    ", "5.0s", "needs_review"),
-        ("    call x", " █        ", "1.0s", "settled"),
+        ("    tool x", " █        ", "1.0s", "settled"),
         ("  gate scope", "      ▏   ", "0ms", "pass"),
         ("  gate commands", "      ██  ", "2.0s", "pass"),
     ]
@@ -115,6 +117,37 @@ def test_what_goes_on_is_drawn_as_going_on() -> None:
     lines = list(drawn(rows(strips(book.pages)), width=4))
 
     assert lines[0] == ("run run", "▒▒▒▒", "1.0s+", "open")
+
+
+def test_what_is_shorter_than_a_cell_is_a_moment_wherever_it_lies() -> None:
+    book = Book("run").tell(post("a"), claim(task_id="a")).wait(timedelta(seconds=57))
+    book.tell(reserve("x", 9, task_id="a")).wait(SECOND).tell(settle("x", 7, task_id="a"))
+    book.wait(timedelta(seconds=42)).tell(submit(2, "a"))
+
+    (line,) = [one for one in drawn(rows(strips(book.pages))) if "tool x" in one[0]]
+
+    assert line[1].strip() == "▏"
+
+
+@pytest.mark.parametrize("room", [40, 60, 80, 200, 400])
+def test_a_waterfall_fits_the_room_that_there_is(room: int) -> None:
+    book = Book("run").tell(post("a" * 70), claim(task_id="a" * 70)).wait(SECOND)
+    found = rows(strips(book.tell(submit(2, "a" * 70)).pages))
+
+    width, longest = fitted(found, room)
+
+    assert 12 <= width <= 100
+    for line in drawn(found, width=width, longest=longest):
+        assert sum(map(len, line)) <= max(room, 12 + 12 + len(line[2]) + len(line[3]))
+
+
+def test_a_name_that_is_too_long_shows_that_something_is_missing() -> None:
+    task = "repo-142-rate-limit-backoff"
+    found = rows(strips(Book("run").tell(post(task)).pages), task_id=task)
+
+    (line,) = drawn(found, longest=20)
+
+    assert line[0] == "task repo-142…ackoff"
 
 
 def test_nothing_is_drawn_of_nothing() -> None:

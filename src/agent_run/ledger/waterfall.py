@@ -11,6 +11,12 @@ _BAR: Final = "█"
 _MOMENT: Final = "▏"
 _GOES_ON: Final = "▒"
 _INDENT: Final = "  "
+_CUT: Final = "…"
+_NARROWEST: Final = 12
+"""Fewer cells than this say nothing, neither as a bar nor as a name."""
+_WIDEST: Final = 100
+_VISIBLE: Final = 0.5
+"""What lasts for less than this part of a cell is drawn as a moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +42,30 @@ def rows(found: Sequence[Strip], *, task_id: str | None = None) -> list[Row]:
     return list(_tree(found, begin, now))
 
 
-def drawn(found: Sequence[Row], *, width: int = 40) -> Iterator[tuple[str, str, str, str]]:
-    """Yield name, bar, duration and outcome of each row."""
+def drawn(
+    found: Sequence[Row], *, width: int = 40, longest: int | None = None
+) -> Iterator[tuple[str, str, str, str]]:
+    """Yield name, bar, duration and outcome of each row.
+
+    A name beyond `longest` loses its middle, and shows it; `None` means that none does.
+    """
     whole = max((row.offset + row.lasted for row in found), default=timedelta())
     for row in found:
+        name = _name(row)
         yield (
-            _INDENT * row.depth + f"{row.strip.kind} {row.strip.name}",
+            name if longest is None else _shortened(name, longest),
             _bar(row, whole, width),
-            shown(row.lasted) + ("" if row.strip.end else "+"),
+            _took(row),
             row.strip.outcome,
         )
+
+
+def fitted(found: Sequence[Row], room: int) -> tuple[int, int]:
+    """Return how wide bars and names may be, if all four columns have `room` together."""
+    left = room - max((len(_took(row)) + len(row.strip.outcome) for row in found), default=0)
+    longest = max((len(_name(row)) for row in found), default=0)
+    width = min(_WIDEST, max(_NARROWEST, left - longest))
+    return width, max(_NARROWEST, left - width)
 
 
 def shown(lasted: timedelta) -> str:
@@ -75,12 +95,32 @@ def _tree(found: Iterable[Strip], begin: datetime, now: datetime) -> Iterator[Ro
         stack += [(one, depth + 1) for one in reversed(inside)]
 
 
+def _name(row: Row) -> str:
+    strip = row.strip
+    kind: str = strip.kind
+    if kind == "call":
+        kind = "chat" if strip.details.get("operation") == "chat" else "tool"
+    return _INDENT * row.depth + f"{kind} {strip.name}"
+
+
+def _took(row: Row) -> str:
+    return shown(row.lasted) + ("" if row.strip.end else "+")
+
+
+def _shortened(name: str, longest: int) -> str:
+    # The end of a name tells more than its middle: names of a family begin alike.
+    if len(name) <= longest:
+        return name
+    end = (longest - 1) // 3
+    return name[: longest - 1 - end] + _CUT + name[len(name) - end :]
+
+
 def _bar(row: Row, whole: timedelta, width: int) -> str:
     if not whole:
         return _MOMENT.ljust(width)
     left = min(width - 1, int(row.offset / whole * width))
     right = min(width, round((row.offset + row.lasted) / whole * width))
-    if right <= left:
+    if right <= left or row.lasted / whole * width < _VISIBLE:
         return (" " * left + _MOMENT).ljust(width)
     mark = _BAR if row.strip.end else _GOES_ON
     return (" " * left + mark * (right - left)).ljust(width)

@@ -1,5 +1,8 @@
 """The work of `trace`: the waterfall of a task or a run, drawn from the ledger alone."""
 
+from shutil import get_terminal_size
+from typing import Final
+
 from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Json, Speech
 from agent_run.cli.work.door import Door, opened
@@ -8,11 +11,15 @@ from agent_run.cli.work.wording import stamp
 from agent_run.contract.base import RunId
 from agent_run.errors import UnknownRun, UnknownTask
 from agent_run.ledger.strips import strips
-from agent_run.ledger.waterfall import Row, drawn, rows
+from agent_run.ledger.waterfall import Row, drawn, fitted, rows
+
+_BETWEEN: Final = 11
+"""What a table drawn at a terminal needs beside its four columns."""
+_PIPED: Final = 40
 
 
-def trace(speech: Speech, *, what: str, width: int, otlp: bool, content: bool) -> int:
-    """Draw when everything happened."""
+def trace(speech: Speech, *, what: str, width: int | None, otlp: bool, content: bool) -> int:
+    """Draw when everything happened; without a width, as wide as the terminal allows."""
     with opened(speech) as door:
         run_id, task_id = _meant(door, what)
         pages = door.desk.pages(run_id)
@@ -30,7 +37,11 @@ def trace(speech: Speech, *, what: str, width: int, otlp: bool, content: bool) -
     if speech.as_json:
         speech.object(told)
     else:
-        speech.table(("WHAT", "WHEN", "TOOK", "OUTCOME"), list(drawn(found, width=width)))
+        longest = None
+        if width is None and speech.to_terminal:
+            width, longest = fitted(found, get_terminal_size().columns - _BETWEEN)
+        lines = list(drawn(found, width=width or _PIPED, longest=longest))
+        speech.table(("WHAT", "WHEN", "TOOK", "OUTCOME"), lines)
     return Exit.DONE
 
 
