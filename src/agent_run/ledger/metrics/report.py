@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from pydantic import JsonValue
@@ -229,6 +230,7 @@ def _round(value: float | None) -> float | None:
     return None if value is None else round(value, 6)
 
 
+@lru_cache(maxsize=1_024)
 def _money(amount: Decimal) -> str:
     return format(amount.normalize(), "f") if amount else "0"
 
