@@ -153,3 +153,10 @@ def test_a_proxy_of_another_kind_is_refused_without_its_password(address: str) -
         proxies_from(https=address)
 
     assert "secret" not in str(caught.value)
+
+
+def test_a_proxy_that_cannot_be_used_is_a_reason_to_ask_nobody() -> None:
+    check = checked("<http://page.invalid/>", Proxies(fault="proxy 'socks5://p' is none"))
+
+    assert check.status == "blocked"
+    assert "was not asked: proxy 'socks5://p' is none" in check.remarks[0].message

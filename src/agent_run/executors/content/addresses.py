@@ -12,6 +12,9 @@ from typing import Final
 
 import anyio
 import httpcore
+import httpx
+
+from agent_run.errors import InvalidDocument
 
 _NOBODY_ASKED: Final = frozenset({socket.EAI_AGAIN, socket.EAI_FAIL})
 
@@ -44,6 +47,24 @@ class Door:
 
 
 PUBLIC_ONLY: Final = Door()
+
+
+def door_for(hosts: Iterable[str]) -> Door:
+    """Return a door that lets links through to these hosts, private or not.
+
+    Raises:
+        InvalidDocument: One of them is no name of a host.
+    """
+    return Door(frozenset(_as_asked(host) for host in hosts))
+
+
+def _as_asked(host: str) -> str:
+    """Return the host as it is connected to: in lower case, and in letters of ASCII."""
+    try:
+        return httpx.URL(f"http://{host}/").raw_host.decode("ascii").lower()
+    except (httpx.InvalidURL, ValueError) as error:
+        msg = f"host {host!r} is not the name of a host: {error}"
+        raise InvalidDocument(msg) from error
 
 
 def is_public(address: str) -> bool:

@@ -94,6 +94,9 @@ class LinkChecker:
         wanted = _in_turns(_wanted(draft.prose.links))
         if self.offline:
             web = dict.fromkeys(wanted, Answer("unsure", "was not asked: offline"))
+        elif self.proxies.fault:
+            told = f"was not asked: {self.proxies.fault}"
+            web = dict.fromkeys(wanted, Answer("unsure", told, again=True))
         else:
             usual = self.manners.all_seconds
             left = usual if seconds is None else seconds - (monotonic() - started)

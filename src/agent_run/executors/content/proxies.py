@@ -43,6 +43,8 @@ class Proxies:
     https: Proxy | None = None
     bypassed: tuple[str, ...] = ()
     """Names with all below them, addresses, networks, `host:port`, or `*` for all."""
+    fault: str = ""
+    """Why what was configured cannot be used, and no page be asked for. Empty means it can."""
 
     def way_to(self, scheme: str, host: str, port: int | None) -> Proxy | None:
         """Return the proxy for this page. `None` means the direct way."""

@@ -7,14 +7,19 @@ by `check`; a goal that no checker knows is left to a model or a person.
 
 import re
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from agent_run.contract.base import Contract, Line, Share, TaskId, Whole, first_repeated
 from agent_run.contract.reading import load_file
 
 CheckName: TypeAlias = Literal["tone", "compliance", "links", "spelling"]
+HostName: TypeAlias = Annotated[
+    str,
+    StringConstraints(pattern=r"^([^\s/:@*?#\[\]]+|\[[0-9A-Fa-f:.]+\])$", max_length=253),
+]
+"""A host without scheme, port and path."""
 
 OWN_STEPS: Final = ("qa.reflect", "qa.save", "qa.summarize")
 """Names of the final region, which no step of a checklist may have."""
@@ -49,6 +54,8 @@ class Step(Contract):
     time_budget_sec: Whole = Field(default=45, ge=1)
     check: tuple[CheckName, ...] | None = Field(default=None, exclude=True)
     """Who does it. `None` leaves it to the words of the goal."""
+    allow_hosts: tuple[HostName, ...] = Field(default=(), exclude=True)
+    """Hosts that links may lead to although they are private, such as an intranet."""
 
     @model_validator(mode="before")
     @classmethod

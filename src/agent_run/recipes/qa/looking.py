@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final
 
 from anyio import to_thread
@@ -12,14 +13,14 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from agent_run.errors import InvalidDocument, Unfit
 from agent_run.executors.content.checking import Checker
-from agent_run.executors.content.drafts import Draft, read_draft
+from agent_run.executors.content.drafts import Draft, nothing_in, read_draft
 from agent_run.executors.content.remarks import (
-    MOST_EVIDENCE,
     Check,
     Remark,
     Status,
     blocked,
     digest_of,
+    gravest,
 )
 from agent_run.ports.gate import Cache
 from agent_run.recipes.qa.checklist import CheckName
@@ -27,6 +28,8 @@ from agent_run.recipes.qa.checklist import CheckName
 _KEPT: Final = TypeAdapter(Check)
 _WEB: Final = ("http:", "https:", "//")
 _WORST_FIRST: Final[tuple[Status, ...]] = ("failed", "blocked", "passed")
+_TO_TELL: Final = 2.0
+"""Seconds that are kept back, so that what is known when time is up can be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +44,10 @@ class Look:
 def draft_at(path: Path) -> Draft | str:
     """Return the draft, or the sentence that says why there is none to look at."""
     try:
-        return read_draft(path)
+        draft = read_draft(path)
     except InvalidDocument as error:
         return str(error)
+    return nothing_in(draft) or draft
 
 
 def digest_at(draft: Draft | str) -> str:
@@ -72,11 +76,30 @@ def key_of(draft: Draft, checker: Checker, *, today: date) -> str:
     return digest_of(key, today.isoformat()) if asks_the_web else key
 
 
+def time_to_look(seconds: float | None, *, model: bool) -> float | None:
+    """Return how much of a step's time its checkers have. `None` means no limit.
+
+    A model that is asked after them needs its part.
+    """
+    if seconds is None:
+        return None
+    return seconds / 2 if model else seconds - min(_TO_TELL, seconds / 5)
+
+
 async def looks_at(
-    draft: Draft, checkers: Mapping[CheckName, Checker], cache: Cache, *, today: date
+    draft: Draft,
+    checkers: Mapping[CheckName, Checker],
+    cache: Cache,
+    *,
+    today: date,
+    seconds: float | None = None,
 ) -> list[Look]:
-    """Return what each checker says about `draft`."""
-    return [await _look(draft, checker, cache, today=today) for checker in checkers.values()]
+    """Return what each checker says about `draft`, all of them within `seconds`."""
+    started, looks = monotonic(), list[Look]()
+    for checker in checkers.values():
+        left = None if seconds is None else max(0.0, seconds - (monotonic() - started))
+        looks.append(await _look(draft, checker, cache, today=today, seconds=left))
+    return looks
 
 
 def combined(looks: Sequence[Look]) -> Check:
@@ -92,24 +115,29 @@ def combined(looks: Sequence[Look]) -> Check:
         notes="; ".join(f"{look.name}: {look.check.notes}" for look in looks),
         remarks=tuple(remark for check in checks for remark in check.remarks),
         cache_key=digest_of([check.cache_key for check in checks]),
+        whole=all(check.whole for check in checks),
     )
 
 
 def remarks_json(remarks: Sequence[Remark]) -> list[JsonValue]:
-    """Return the remarks as data; as many as a record carries."""
-    return [asdict(remark) for remark in remarks[:MOST_EVIDENCE]]
+    """Return the remarks as data; as many as a record carries, the gravest."""
+    return [asdict(remark) for remark in gravest(remarks)]
 
 
-async def _look(draft: Draft, checker: Checker, cache: Cache, *, today: date) -> Look:
+async def _look(
+    draft: Draft, checker: Checker, cache: Cache, *, today: date, seconds: float | None
+) -> Look:
     try:
         key = await to_thread.run_sync(partial(key_of, draft, checker, today=today))
         kept = _read(await to_thread.run_sync(cache.get, f"qa{key}"))
         if kept is not None:
             return Look(checker.name, kept, cached=True)
-        check = await checker.check(draft)
+        check = await checker.check(draft, seconds=seconds)
     except (InvalidDocument, Unfit) as error:
         return Look(checker.name, blocked(f"{checker.name}.draft", str(error)))
-    if check.status != "blocked":  # what could not be looked at may be looked at next time
+    if (
+        check.whole and check.status != "blocked"
+    ):  # what could not be looked at may be looked at next time
         plain: dict[str, Any] = _KEPT.dump_python(check, mode="json")
         await to_thread.run_sync(cache.put, f"qa{key}", plain)
     return Look(checker.name, check)

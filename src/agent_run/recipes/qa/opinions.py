@@ -114,7 +114,7 @@ def agreed(ours: Check, opinion: Opinion) -> Check:
         f"they disagree: the rules say {ours.status} ({ours.confidence:g}): {ours.notes}; "
         f"{opinion.by} says {theirs.status} ({theirs.confidence:g}): {theirs.notes}"
     )
-    return Check("blocked", 1.0, notes, remarks, ours.cache_key)
+    return Check("blocked", 0.0, notes, remarks, ours.cache_key)
 
 
 def _request(draft: Draft, brief: Brief) -> ModelRequest:
@@ -184,5 +184,5 @@ def _checked(draft: Draft, said: Said) -> tuple[Check, str]:
         notes = f"it says failed, and quotes nothing that stands in the draft: {notes}"
         told = ", ".join(map(repr, invented)) or "there was none"
         refine = f"quote the very words of the draft that fail it; not found: {told}"
-        return Check("blocked", 1.0, notes, (), ""), refine
+        return Check("blocked", 0.0, notes, (), ""), refine
     return Check(said.status, said.confidence, notes, tuple(remarks), ""), ""

@@ -39,6 +39,7 @@ from agent_run.recipes.qa.planning import (
 from agent_run.recipes.qa.reporting import DraftReport, Report, draft_report
 from agent_run.recipes.qa.steps import Assignment, CheckStep
 from agent_run.wiring.opening import wall_clock
+from agent_run.wiring.web import proxies_here
 
 _TTL: Final = timedelta(seconds=20)
 _AT_REST: Final = SETTLED | FOR_A_PERSON
@@ -77,7 +78,7 @@ def executors_of(
 ) -> tuple[Executor, ...]:
     """Return everybody that plans of this recipe name, so that any process can go on."""
     return (
-        CheckStep(desk, cache, wall_clock, ask),
+        CheckStep(desk, cache, wall_clock, ask, proxies_here()),
         *final_region(desk, state / "qa", ask),
     )
 

@@ -20,6 +20,7 @@ from agent_run.contract.record import Record
 from agent_run.contract.verdict import Verdict
 from agent_run.desk import Desk
 from agent_run.executors.content.drafts import Draft
+from agent_run.executors.content.proxies import NO_PROXIES, Proxies
 from agent_run.executors.content.remarks import Check, Status, blocked, to_record
 from agent_run.executors.function import FunctionExecutor
 from agent_run.ports.executor import Job, Work
@@ -35,6 +36,7 @@ from agent_run.recipes.qa.looking import (
     draft_at,
     looks_at,
     remarks_json,
+    time_to_look,
 )
 from agent_run.recipes.qa.opinions import Opinion, agreed, opinion_on
 from agent_run.recipes.qa.rules import Rules, open_checkers
@@ -68,6 +70,8 @@ class CheckStep:
     cache: Cache
     clock: Callable[[], datetime]
     ask: Asker | None = None
+    proxies: Proxies = NO_PROXIES
+    """The way to web pages, if the user configured one."""
     name: str = CHECK
     wants_workspace: bool = False
 
@@ -94,7 +98,8 @@ class CheckStep:
         seconds = brief.remaining.time_budget_sec
         held = replace(job, limits=replace(job.limits, wall_sec=seconds))
         work = await FunctionExecutor(self.name, look, None, None).run(held)
-        return replace(work, seen=replace(work.seen, transcript=_transcript(brief, work)))
+        told, model = _transcript(brief, work), _model_of(work.record)
+        return replace(work, seen=replace(work.seen, transcript=told, model=model))
 
     async def _looked(self, brief: Brief, assignment: Assignment) -> Record:
         started = monotonic()
@@ -106,12 +111,15 @@ class CheckStep:
             return _record(brief, blocked("draft", told), started)
         looks: list[Look] = []
         if assignment.checks:
-            checkers = open_checkers(assignment.rules, assignment.checks)
+            checkers = open_checkers(assignment.rules, assignment.checks, self.proxies)
             today = self.clock().date()
-            looks = await looks_at(draft, checkers, self.cache, today=today)
+            seconds = time_to_look(brief.remaining.time_budget_sec, model=_asks(assignment))
+            looks = await looks_at(draft, checkers, self.cache, today=today, seconds=seconds)
         opinion = await self._opinion(draft, brief, assignment)
         check = _judged(brief, looks, opinion)
         record = _record(brief, check, started, looks, opinion)
+        warnings = (*record.warnings, *assignment.rules.unused)
+        record = record.model_copy(update={"warnings": warnings})
         if opinion and opinion.refine and (brief.remaining.max_attempts or 1) > 1:
             # Asked again with better instructions, it may answer; the attempt is counted.
             again = {"status": "needs_review", "next_action": "revise"}
@@ -121,14 +129,26 @@ class CheckStep:
     async def _opinion(
         self, draft: Draft, brief: Brief, assignment: Assignment
     ) -> Opinion | None:
-        wanted = not assignment.checks or WITH_OPINION & set(assignment.checks)
-        if assignment.model is None or not wanted:
+        if assignment.model is None or not _asks(assignment):
             return None
         if self.ask is None:
             told = f"model {assignment.model!r} is not configured here and was not asked"
             return Opinion(assignment.model, None, told)
         ask, most = self.ask, assignment.overall.max_tokens
         return await opinion_on(draft, brief, lambda: ask(brief, most), self.cache)
+
+
+def _asks(assignment: Assignment) -> bool:
+    """Say whether a model is asked besides the rules, or instead of them."""
+    wanted = not assignment.checks or WITH_OPINION & set(assignment.checks)
+    return assignment.model is not None and bool(wanted)
+
+
+def _model_of(record: Record | None) -> str | None:
+    """Return the model that was really asked; None where none was."""
+    output = record.output if record else None
+    name = output.get("model") if isinstance(output, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def rejection(verdicts: tuple[Verdict, ...]) -> str:
@@ -169,6 +189,7 @@ def _record(
         "remarks": remarks_json(check.remarks),
         "remarks_in_all": len(check.remarks),
         "over": ["tokens"] if opinion and opinion.unpaid else [],
+        "model": opinion.by if opinion and opinion.requests else None,
     }
     return record.model_copy(
         update={
