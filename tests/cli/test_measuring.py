@@ -65,8 +65,8 @@ def test_a_page_that_cannot_be_written_is_said(ask: Ask) -> None:
 
     answer = ask("metrics", "--html", "no/such/folder.html")
 
-    assert answer.code == 3
-    assert "cannot be written: No such file or directory" in answer.err
+    assert answer.code == 2
+    assert "cannot be written: there is no folder" in answer.err
 
 
 def test_names_of_strangers_cannot_move_the_cursor_or_open_a_tag(

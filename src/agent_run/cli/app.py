@@ -6,6 +6,7 @@ A user's mistake gets one sentence, or one line for each fault; never a tracebac
 import contextlib
 import json
 import os
+import re
 import signal
 import sys
 import traceback
@@ -21,6 +22,7 @@ from agent_run.errors import AgentRunError
 from agent_run.version import __version__
 
 NAME: Final = "agent-run"
+_TOO_MANY: Final = re.compile(r"Got unexpected extra arguments? \((.*)\)\.?", re.DOTALL)
 COMPLETE: Final = "_AGENT_RUN_COMPLETE"
 
 _HELP: Final = """The handoff layer for multi-agent systems: contracts that hold.
@@ -119,10 +121,17 @@ def fault_as_json(fault: object) -> dict[str, object]:
 
 
 def _usage(error: click.ClickException) -> str:
-    said = error.format_message()
+    said = _in_our_words(error.format_message())
     context = getattr(error, "ctx", None)
     path = context.command_path if context else NAME
     return f"{said[:1].lower()}{said[1:].rstrip('.')}; see {path} --help"
+
+
+def _in_our_words(said: str) -> str:
+    """Return a sentence of the parser's on one line, and as we would say it."""
+    line = said.replace(":\n\t", ": ").replace(",\n\t", ", ")
+    more = _TOO_MANY.fullmatch(line)
+    return f"Takes no further arguments, got {more[1]!r}" if more else line
 
 
 def _crashed(error: BaseException, asked: frozenset[str]) -> int:

@@ -89,6 +89,21 @@ class Unheard(Exception):
     """The reader of our output is gone. Click would turn a broken pipe into a failure."""
 
 
+class Group(click.Group):
+    """A group below a command of the menu, whose help says every sentence to its end."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        names = self.list_commands(ctx)
+        known = [(name, self.get_command(ctx, name)) for name in names]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _first_of(one.help)) for name, one in known if one])
+
+
+def _first_of(text: str | None) -> str:
+    """Return the first paragraph of a help, on one line."""
+    return " ".join((text or "").strip().partition("\n\n")[0].split())
+
+
 class LazyGroup(click.Group):
     """A group that shows its whole menu and imports only the command that is run."""
 

@@ -3,9 +3,7 @@
 import click
 
 from agent_run.cli.declaring import FENCE, FunctionT, works_in
-from agent_run.cli.values import DURATION, NAME, TEXT
-
-_CLAIM = click.IntRange(1, 2**63 - 1)
+from agent_run.cli.values import AT_ONCE, CLAIM, DURATION, NAME, TEXT, Whole
 
 
 def _dry_run(words: FunctionT) -> FunctionT:
@@ -39,7 +37,7 @@ def _surroundings(words: FunctionT) -> FunctionT:
 def _at_once(words: FunctionT) -> FunctionT:
     return click.option(
         "--at-once",
-        type=click.IntRange(1, 256),
+        type=AT_ONCE,
         default=1,
         show_default=True,
         metavar="N",
@@ -53,9 +51,7 @@ def _at_once(words: FunctionT) -> FunctionT:
 @click.option("--command", type=TEXT, metavar="CMD", help="A shell command that does it.")
 @click.option("--owner", type=TEXT, metavar="NAME", help="In whose name it is claimed.")
 @click.option("--ttl", type=DURATION, metavar="20m", help="How long a claim holds.")
-@click.option(
-    "--attempts", type=click.IntRange(1), metavar="N", help="At most so many attempts now."
-)
+@click.option("--attempts", type=Whole(1), metavar="N", help="At most so many attempts now.")
 @click.option("--run", "run_id", type=NAME, metavar="RUN", help="The run of the task.")
 @_surroundings
 def execute() -> None:
@@ -86,7 +82,7 @@ def verify() -> None:
 
 @works_in("agent_run.cli.work.by_hand:checkout")
 @click.argument("task")
-@click.option("--claim", type=_CLAIM, required=True, metavar="N", help="The claim you hold.")
+@click.option("--claim", type=CLAIM, required=True, metavar="N", help="The claim you hold.")
 @click.option(
     "--dirty",
     type=click.Choice(("carry", "refuse")),

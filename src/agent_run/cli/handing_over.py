@@ -5,7 +5,7 @@ from collections.abc import Callable
 import click
 
 from agent_run.cli.declaring import FunctionT, works_in
-from agent_run.cli.values import DURATION, NAME, TEXT
+from agent_run.cli.values import CLAIM, DURATION, NAME, TEXT
 
 KINDS = ("manifest", "plan", "record", "envelope", "notes", "claim", "verdict")
 
@@ -17,9 +17,8 @@ def _dry_run(words: FunctionT) -> FunctionT:
 
 
 def _claimed(words: FunctionT) -> FunctionT:
-    number = click.IntRange(1, 2**63 - 1)
     option = click.option(
-        "--claim", type=number, required=True, metavar="N", help="The claim you were given."
+        "--claim", type=CLAIM, required=True, metavar="N", help="The claim you were given."
     )
     return option(words)
 

@@ -2,16 +2,16 @@
 
 import click
 
-from agent_run.cli.declaring import FENCE, common_options, works_in
-from agent_run.cli.values import NAME, TEXT
+from agent_run.cli.declaring import FENCE, Group, common_options, works_in
+from agent_run.cli.values import AT_ONCE, NAME, SHARE, TEXT, Number, Whole
 
 _FILE = click.Path(dir_okay=False)
 _MAX_TOKENS = click.option(
-    "--max-tokens", type=click.IntRange(min=1), help="Most tokens that all questions may take."
+    "--max-tokens", type=Whole(1), help="Most tokens that all questions may take."
 )
 _MAX_COST = click.option(
     "--max-cost-usd",
-    type=click.FloatRange(0, min_open=True),
+    type=Number(0, min_open=True),
     help="Most dollars that all questions may cost.",
 )
 
@@ -34,7 +34,7 @@ def metrics() -> None:
 
 @works_in("agent_run.cli.work.tracing:trace")
 @click.argument("what", metavar="TASK|RUN")
-@click.option("--width", type=click.IntRange(10, 400), default=40, help="Width of the bars.")
+@click.option("--width", type=Whole(10, 400), help="Width of the bars; else what fits.")
 @click.option("--otlp", is_flag=True, help="Send the spans where the OTEL_ variables say.")
 @click.option("--content", is_flag=True, help="With --otlp: send what people wrote, too.")
 def trace() -> None:
@@ -48,7 +48,7 @@ def trace() -> None:
 @click.argument("run_id", type=NAME, metavar="RUN")
 @click.option(
     "--min-confidence",
-    type=click.FloatRange(0, 1),
+    type=SHARE,
     metavar="SHARE",
     help="Judge as if every task demanded so much confidence.",
 )
@@ -64,11 +64,11 @@ def trace() -> None:
 @click.option("--keep", type=_FILE, metavar="FILE", help="Keep its answers in FILE.")
 @_MAX_TOKENS
 @_MAX_COST
-@click.option("--at-once", type=click.IntRange(1, 256), default=4, show_default=True)
+@click.option("--at-once", type=AT_ONCE, default=4, show_default=True)
 @click.option("--min", "least", multiple=True, metavar="SCORE=N", help="Fail below N.")
 @click.option("--max", "most", multiple=True, metavar="SCORE=N", help="Fail above N.")
 def replay() -> None:
-    """Judge the records of a run again with today's gates, or ask another model.
+    """Judge a run again with today's gates, or ask another model.
 
     No executor runs and nothing is written to the ledger. Accepted changes are judged on their
     files again while these are in the repository; what gates found about other files then
@@ -108,7 +108,7 @@ def collect() -> None:
     "function that makes a plan of a case's input.",
 )
 @click.option("--out", type=click.Path(file_okay=False), required=True, help="Result folder.")
-@click.option("--at-once", type=click.IntRange(1, 256), default=4, show_default=True)
+@click.option("--at-once", type=AT_ONCE, default=4, show_default=True)
 @click.option("--min", "least", multiple=True, metavar="SCORE=N", help="Fail below N.")
 @click.option("--max", "most", multiple=True, metavar="SCORE=N", help="Fail above N.")
 def run() -> None:
@@ -197,19 +197,19 @@ def judge() -> None:
     """
 
 
-rubric = click.Group(
+rubric = Group(
     "rubric",
     commands={"hand-out": hand_out, "take-in": take_in, "ask": ask, "summary": summary},
     params=common_options(),
     help="Score how clear reports are: by a person, blind, by a model, or by a function.",
 )
-canary = click.Group(
+canary = Group(
     "canary",
     commands={"assign": assign, "judge": judge},
     params=common_options(),
     help="Route a share of low-risk work to a new version, and judge it.",
 )
-evaluate = click.Group(
+evaluate = Group(
     "eval",
     commands={
         "check": check,

@@ -102,7 +102,8 @@ MENU: Final[Mapping[str, Mapping[str, Entry]]] = {
             "Measure a plan on a dataset, compare versions, score reports.",
         ),
         "replay": Entry(
-            f"{_MEASURE}:replay", "Judge the records of a run again with today's gates."
+            f"{_MEASURE}:replay",
+            "Judge a run again with today's gates, or ask another model.",
         ),
     },
     "Settings": {

@@ -3,10 +3,9 @@
 import click
 
 from agent_run.cli.declaring import FENCE, FunctionT, works_in
-from agent_run.cli.values import NAME, TEXT
+from agent_run.cli.values import NAME, SHARE, TEXT, Number, Whole
 
-_SHARE = click.FloatRange(0, 1)
-_COUNT = click.IntRange(1, 10_000)
+_COUNT = Whole(1, 10_000)
 
 
 def _crew(words: FunctionT) -> FunctionT:
@@ -79,12 +78,10 @@ def resume() -> None:
 @click.option("--independent", type=_COUNT, help="Parts that do not need each other.")
 @click.option("--specialists", type=_COUNT, help="Kinds of expertise, one needed at a time.")
 @click.option("--context", type=_COUNT, metavar="TOKENS", help="What must be known to begin.")
-@click.option("--predictability", type=_SHARE, help="How much of the way is known, 0 to 1.")
-@click.option("--reliability", type=_SHARE, help="How often one agent succeeds, 0 to 1.")
-@click.option("--correlation", type=_SHARE, help="How much failures come together, 0 to 1.")
-@click.option(
-    "--value", type=click.FloatRange(0), metavar="USD", help="Worth of a good result."
-)
+@click.option("--predictability", type=SHARE, help="How much of the way is known, 0 to 1.")
+@click.option("--reliability", type=SHARE, help="How often one agent succeeds, 0 to 1.")
+@click.option("--correlation", type=SHARE, help="How much failures come together, 0 to 1.")
+@click.option("--value", type=Number(0), metavar="USD", help="Worth of a good result.")
 @click.option(
     "--price",
     "prices",

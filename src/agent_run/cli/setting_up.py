@@ -2,7 +2,7 @@
 
 import click
 
-from agent_run.cli.declaring import common_options, works_in
+from agent_run.cli.declaring import Group, common_options, works_in
 
 DOCUMENTS = (
     "budget",
@@ -54,7 +54,7 @@ def show() -> None:
     """Show the settings that hold in this folder."""
 
 
-config = click.Group(
+config = Group(
     "config",
     commands={"show": show},
     params=common_options(),

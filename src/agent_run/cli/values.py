@@ -1,10 +1,13 @@
-"""What may stand behind an option: names, durations, text; checked when it is used."""
+"""What may stand behind an option: names, durations, numbers, text; checked when used."""
 
 from importlib import import_module
+from math import isfinite, nan
 from typing import Any, Final
 
 import click
 
+MOST: Final = 2**63 - 1
+"""The largest whole number that a ledger can hold."""
 _LONGEST: Final = 4_000
 
 
@@ -46,6 +49,63 @@ class Text(click.ParamType[str]):
         return text
 
 
+class Whole(click.IntRange):
+    """A whole number within bounds, refused in our own words."""
+
+    def __init__(self, least: int, most: int = MOST) -> None:
+        super().__init__(least, most)
+        self._least, self._most = least, most
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        try:
+            number = int(value)
+        except (ValueError, OverflowError):
+            number = None
+        if number is None or not self._least <= number <= self._most:
+            large = number is not None and number > MOST
+            self.fail(f"{value!r} is not {self._expected(whole=large)}", param, ctx)
+        return number
+
+    def _expected(self, *, whole: bool) -> str:
+        if self._most == MOST and not whole:
+            return f"a whole number of at least {self._least}"
+        return f"a whole number from {self._least} to {self._most}"
+
+    def _describe_range(self) -> str:
+        return f"x>={self._least}" if self._most == MOST else super()._describe_range()
+
+
+class Number(click.FloatRange):
+    """A number within bounds, finite, refused in our own words."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        try:
+            number = float(value)
+        except (ValueError, OverflowError):
+            number = nan
+        if not isfinite(number) or not self._within(number):
+            self.fail(f"{value!r} is not {self._expected()}", param, ctx)
+        return number
+
+    def _within(self, number: float) -> bool:
+        if self.max is not None and number > self.max:
+            return False
+        least = self.min or 0.0
+        return number > least if self.min_open else number >= least
+
+    def _expected(self) -> str:
+        if self.max is not None:
+            return f"a number from {self.min:g} to {self.max:g}"
+        return f"a number {'above' if self.min_open else 'of at least'} {self.min or 0:g}"
+
+
 NAME: Final = Checked("name", "name")
 DURATION: Final = Checked("duration", "duration")
 TEXT: Final = Text()
+SHARE: Final = Number(0, 1)
+AT_ONCE: Final = Whole(1, 256)
+CLAIM: Final = Whole(1)

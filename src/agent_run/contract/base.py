@@ -28,6 +28,7 @@ _DURATION: Final = re.compile(
     r"(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9}(?:\.\d{1,6})?)s)?", re.ASCII
 )
 _LONGEST_DURATION: Final = timedelta(days=365)
+DURATION_BOUNDS: Final = "more than 0s and at most 365d"
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 
@@ -75,7 +76,7 @@ def parse_duration(value: object) -> object:
 
 def _seconds(amount: float) -> timedelta:
     if not 0 <= amount <= _LONGEST_DURATION.total_seconds():
-        msg = f"duration of {amount:g} seconds is not between 0s and 365d"
+        msg = f"duration of {amount:g} seconds is not {DURATION_BOUNDS}"
         raise ValueError(msg)
     return timedelta(seconds=amount)
 
@@ -95,7 +96,7 @@ def format_duration(value: timedelta) -> str:
 
 def _sensible(value: timedelta) -> timedelta:
     if not timedelta() < value <= _LONGEST_DURATION:
-        msg = f"duration {format_duration(value)} is not between 0s and 365d"
+        msg = f"duration {format_duration(value)} is not {DURATION_BOUNDS}"
         raise ValueError(msg)
     return value
 
@@ -156,6 +157,7 @@ def first_repeated(items: Iterable[ItemT]) -> ItemT | None:
 
 
 __all__ = [
+    "DURATION_BOUNDS",
     "NAME_PATTERN",
     "Contract",
     "Digest",

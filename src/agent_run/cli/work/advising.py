@@ -1,7 +1,7 @@
 """The work of `advise`: from the shape of a task, or of a run, to a topology and its price."""
 
 from decimal import Decimal, InvalidOperation
-from typing import TypedDict, Unpack
+from typing import Final, TypedDict, Unpack
 
 from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Json, Speech
@@ -12,6 +12,9 @@ from agent_run.ledger.state import RunState
 from agent_run.topology.advise import Advice, Estimate, Price, TaskShape
 from agent_run.topology.advise import advise as advised
 from agent_run.topology.ordering import ways_to_go
+
+_DEAREST: Final = 1_000_000
+"""Dollars for a million tokens; nobody asks for more, and sums stay readable."""
 
 
 class Said(TypedDict):
@@ -105,11 +108,20 @@ def _as_json(estimate: Estimate) -> Json:
 def _price(text: str) -> tuple[str, Price]:
     model, _, amounts = text.rpartition("=")
     tokens_in, _, tokens_out = amounts.partition("/")
-    try:
-        return model, Price(Decimal(tokens_in), Decimal(tokens_out))
-    except InvalidOperation as error:
+    dollars_in, dollars_out = _dollars(tokens_in), _dollars(tokens_out)
+    if not model or dollars_in is None or dollars_out is None:
         msg = f"price {text!r} is not like 'gpt-5=1.25/10', dollars for a million in and out"
-        raise ContractError(msg) from error
+        raise ContractError(msg)
+    return model, Price(dollars_in, dollars_out)
+
+
+def _dollars(text: str) -> Decimal | None:
+    """Return the amount that `text` says; None if it says none that a price could be."""
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        return None
+    return amount if amount.is_finite() and 0 <= amount <= _DEAREST else None
 
 
 def _shape_of(run: RunState) -> dict[str, int | float]:

@@ -4,7 +4,6 @@ import gc
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Final
 
 import click
@@ -13,8 +12,9 @@ from agent_run.cli.declaring import loaded
 from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Speech
 from agent_run.cli.work.door import Door, opened
+from agent_run.cli.work.outputs import require_place, write_output
 from agent_run.contract.base import RunId, parse_duration
-from agent_run.errors import Unfit, UnknownRun
+from agent_run.errors import UnknownRun
 from agent_run.ledger.metrics.facts import Run, posted_since
 from agent_run.ledger.metrics.gathering import Gathering
 from agent_run.ledger.metrics.report import Metrics, as_json, measure
@@ -33,6 +33,7 @@ from agent_run.ledger.metrics.tables import (
 )
 from agent_run.ports.store import Store
 from agent_run.wiring.opening import wall_clock
+from agent_run.wiring.settings import current_folder
 
 _MOST_ROWS: Final = 40
 _AT_ONCE: Final = 4_000
@@ -48,6 +49,11 @@ def metrics(
     otlp: bool,
 ) -> int:
     """Show the metrics in the form that was asked for."""
+    if prometheus and speech.as_json:
+        msg = "--prometheus and --json cannot be given together: each is a form of the answer"
+        raise click.UsageError(msg, click.get_current_context())
+    if html is not None:
+        require_place(html)
     moment = None if since is None else moment_of(since, now=wall_clock())
     with _no_garbage():
         with opened(speech) as door:
@@ -156,11 +162,7 @@ def _tables(speech: Speech, found: Metrics) -> None:
 
 def _write(speech: Speech, file: str, found: Metrics) -> None:
     page = loaded("agent_run.ledger.metrics.web_page:web_page")(
-        found, title=f"Metrics of {Path.cwd().name}"
+        found, title=f"Metrics of {current_folder().name}"
     )
-    try:
-        Path(file).write_text(page, encoding="utf-8")
-    except OSError as error:
-        msg = f"{file!r} cannot be written: {error.strerror}"
-        raise Unfit(msg) from error
+    write_output(file, page)
     speech.tell(f"wrote {file}")

@@ -10,6 +10,7 @@ import yaml
 from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Json, Speech
 from agent_run.cli.work.door import Door, opened
+from agent_run.cli.work.outputs import make_folder, write_output
 from agent_run.cli.work.posting import Posting, run_for
 from agent_run.contract.base import RunId
 from agent_run.contract.manifest import Manifest
@@ -78,10 +79,10 @@ def _written(found: Plan, folder: Path, *, dry_run: bool) -> Mapping[str, Manife
         msg = f"{taken[0]!r} is there already; move it, or write elsewhere with --into"
         raise ContractError(msg)
     if not dry_run:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         for name, step in files.items():
-            Path(name).write_text(_yaml(step), encoding="utf-8")
-        whole.write_text(_yaml(found), encoding="utf-8")
+            write_output(name, _yaml(step))
+        write_output(str(whole), _yaml(found))
     return files
 
 

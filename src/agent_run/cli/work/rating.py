@@ -15,10 +15,11 @@ from agent_run.cli.speech import Speech
 from agent_run.cli.work.documents import read_file
 from agent_run.cli.work.door import configured, opened
 from agent_run.cli.work.listening import completed
+from agent_run.cli.work.outputs import write_output
 from agent_run.contract.faults import Fault, in_line, refusal
 from agent_run.contract.files import text_of
 from agent_run.contract.reading import load, read_document
-from agent_run.errors import InvalidDocument, Unfit
+from agent_run.errors import InvalidDocument
 from agent_run.evals import rubric as scoring
 from agent_run.evals.results import read_results
 from agent_run.evals.rubric import Rating, Rubric, Scorer
@@ -36,8 +37,8 @@ def hand_out(
     """Write the sheet and its key."""
     found = list(read_results(Path(results)).values())
     sheet = scoring.hand_out(found, _rubric(rubric), seed=seed)
-    _write(csv, sheet.csv)
-    _write(key, json.dumps(sheet.key, indent=1) + "\n")
+    write_output(csv, sheet.csv)
+    write_output(key, json.dumps(sheet.key, indent=1) + "\n")
     speech.answer(
         {"rows": len(sheet.key), "csv": csv, "key": key},
         [f"{counted(len(sheet.key), 'report')} in {csv}; keep {key} from who scores them"],
@@ -144,7 +145,7 @@ def _scorer(place: str, root: Path) -> Scorer:
 
 
 def _kept(speech: Speech, ratings: Sequence[Rating], out: str) -> int:
-    _write(out, "".join(rating.model_dump_json() + "\n" for rating in ratings))
+    write_output(out, "".join(rating.model_dump_json() + "\n" for rating in ratings))
     speech.answer(
         {"ratings": len(ratings), "out": out}, [f"{counted(len(ratings), 'rating')} in {out}"]
     )
@@ -168,11 +169,3 @@ def _ratings(file: str) -> list[Rating]:
 
 def _read(file: str) -> str:
     return text_of(Path(file))
-
-
-def _write(file: str, text: str) -> None:
-    try:
-        Path(file).write_text(text, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        msg = f"{file!r} cannot be written: {error.strerror}"
-        raise Unfit(msg) from error

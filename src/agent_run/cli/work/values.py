@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from agent_run.contract.base import Duration, Name
+from agent_run.contract.base import DURATION_BOUNDS, Duration, Name
 
 _TYPES: Final[Mapping[str, TypeAdapter[Any]]] = {
     "name": TypeAdapter(Name),
@@ -26,5 +26,9 @@ def checked(kind: str, value: object) -> object:
     try:
         return _TYPES[kind].validate_python(value)
     except ValidationError as error:
+        said = error.errors(include_url=False)[0]["msg"]
+        if DURATION_BOUNDS in said:
+            msg = f"{value!r} is not a duration of {DURATION_BOUNDS}"
+            raise ValueError(msg) from error
         msg = f"{value!r} is not a {kind}, expected {_EXPECTED[kind]}"
         raise ValueError(msg) from error
