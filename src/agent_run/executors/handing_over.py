@@ -10,18 +10,25 @@ import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from agent_run.contract.reading import load, read_document
-from agent_run.contract.record import Record
+from agent_run.contract.record import Record, RecordStatus
 from agent_run.errors import InvalidDocument
 from agent_run.ports.executor import Job
 
 LARGEST_RECORD: Final = 1 << 20
 _MOST_OBJECTS: Final = 50
 _OF_A_RECORD: Final = frozenset(
-    {"status", "task_id", "step_id", "files_changed", "next_action"}
+    {*Record.model_fields, "step_id", "confidence_percent", "wider_scope"}
 )
+_ONLY_OF_A_RECORD: Final = frozenset(
+    {"files_changed", "commands_run", "next_action", "confidence_percent", "wider_scope"}
+)
+"""Keys that no other program's output has by chance."""
+_STATUSES: Final = frozenset({*get_args(RecordStatus), "success", "completed"})
+_GOES_ON: Final = frozenset("[,:")
+"""What stands before an object that may be a part of a larger one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +106,8 @@ def record_of(papers: Papers, stdout: bytes) -> tuple[Record | None, str]:
         if written is not None and written.strip():
             document = read_document(written, source="record.json", format="json")
             return load(Record, document), ""
-        for found in _objects_at_the_end(stdout.decode(errors="replace")):
+        found = _last_record(stdout.decode(errors="replace"), papers.env["AGENT_RUN_TASK_ID"])
+        if found is not None:
             return record_from(found), ""
     except InvalidDocument as error:
         return None, str(error)
@@ -120,21 +128,61 @@ def record_from(value: Mapping[str, Any]) -> Record:
     return load(Record, read_document(text, source="record", format="json"))
 
 
-def _objects_at_the_end(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the last JSON object of `text` that has a field of a record, if there is one."""
+def _last_record(text: str, task_id: str) -> dict[str, Any] | None:
+    """Return the last JSON object of `text` that is meant as a record; None without one."""
+    inner: int | None = None
+    """Where an object ends that looks like a record and may be a part of a larger one."""
+    last: dict[str, Any] | None = None
+    for begin in _line_starts(text):
+        found, end = _value_at(text, begin)
+        if found is None or (inner is not None and end < inner):
+            continue
+        if inner is not None:
+            # It holds the other: that one was a part of this.
+            inner, last = None, None
+        if not isinstance(found, dict) or not _meant_as_record(found, task_id):
+            continue
+        if text[:begin].rstrip()[-1:] not in _GOES_ON:
+            return found
+        inner, last = end, found
+    return last
+
+
+def _line_starts(text: str) -> Iterator[int]:
+    """Yield where lines begin with a bracket, the last first, and not more than enough."""
     end = len(text)
     for _ in range(_MOST_OBJECTS):
-        start = text.rfind("\n{", 0, end)
-        begin = start + 1
-        if start < 0 and not text.startswith("{"):
-            return
-        try:
-            found, _end = json.JSONDecoder().raw_decode(text, begin)
-        except (ValueError, RecursionError):
-            found = None
-        if isinstance(found, dict) and not _OF_A_RECORD.isdisjoint(found):
-            yield found
-            return
+        start = max(text.rfind("\n{", 0, end), text.rfind("\n[", 0, end))
         if start < 0:
-            return
+            break
+        yield start + 1
         end = start
+    else:
+        return
+    if text.startswith(("{", "[")):
+        yield 0
+
+
+def _value_at(text: str, begin: int) -> tuple[object, int]:
+    try:
+        return json.JSONDecoder().raw_decode(text, begin)
+    except (ValueError, RecursionError):
+        return None, begin
+
+
+def _meant_as_record(found: Mapping[str, Any], task_id: str) -> bool:
+    """Say whether an object is a record, if maybe a wrong one, and no other program's output.
+
+    One that has only keys of a record is. Where others stand beside them, such as in the log
+    of a test runner, it must say something that only a record says.
+    """
+    known = found.keys() & _OF_A_RECORD
+    others = len(found) - len(known)
+    if not known or not others:
+        return bool(known)
+    if known & _ONLY_OF_A_RECORD:
+        return True
+    status = found.get("status")
+    ours = task_id in (found.get("task_id"), found.get("step_id"))
+    said = ours or (isinstance(status, str) and status in _STATUSES)
+    return said and others <= len(known)
