@@ -139,7 +139,7 @@ def test_a_gate_that_breaks_leaves_it_to_a_person(stage: Stage) -> None:
     run = anyio.run(execute, site, TASK, TASK, Ordered(Fake(fixing), "ada"))
 
     assert run.tasks[TASK].status is Status.ESCALATED
-    assert "undecided" in run.tasks[TASK].note
+    assert "the gates cannot decide" in run.tasks[TASK].note
 
 
 def test_a_site_without_gates_accepts_nothing(stage: Stage) -> None:

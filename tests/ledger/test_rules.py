@@ -334,22 +334,6 @@ def test_a_question_waits_for_a_person_and_costs_no_attempt() -> None:
     assert the_task(run).answers == (("Which branch?", "main"),)
 
 
-@pytest.mark.parametrize(
-    ("policy", "status"),
-    [("escalate", Status.ESCALATED), ("fail", Status.FAILED), ("skip", Status.SKIPPED)],
-)
-def test_a_question_nobody_answers_follows_the_manifest(policy: str, status: Status) -> None:
-    run = given(
-        post(answer_within="10m", on_silence=policy), claim(), submit(question="Which?")
-    )
-    lapse = wished.Lapse(task_id=TASK, actor="sweeper")
-
-    with pytest.raises(TransitionError, match="may wait until"):
-        decide(run, lapse, now=NOON + timedelta(minutes=9))
-    run = when(run, lapse, at=NOON + timedelta(minutes=10))
-    assert the_task(run).status is status
-
-
 def test_a_person_grants_wider_scope_and_the_manifest_then_allows_it() -> None:
     question = Question(text="May I edit the helper?", wider_scope=("src/helper.py",))
     run = given(post(allowed_paths=["src/a.py"]), claim(), submit(question=question))

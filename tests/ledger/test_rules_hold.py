@@ -41,9 +41,10 @@ class Ledger(RuleBasedStateMachine):
         self.overrun = False
         limits = {"max_attempts": 2, "max_tokens": TASK_TOKENS}
         self.ask(open_run(max_tokens=RUN_TOKENS))
-        self.ask(post("a", budget=limits))
+        self.ask(post("a", budget=limits, answer_within="2m", on_silence="fail"))
         self.ask(post("b", budget=limits, approve_before_claim=True, answer_within="3m"))
-        self.ask(post("c", needs=["a", "b"], on_crash="escalate"))
+        silence = {"answer_within": "4m", "on_silence": "skip"}
+        self.ask(post("c", needs=["a", "b"], on_crash="escalate", **silence))
 
     def ask(self, command: Command) -> bool:
         try:
@@ -177,7 +178,15 @@ class Ledger(RuleBasedStateMachine):
 
     @rule(task=TASKS)
     def lapse(self, task: str) -> None:
-        self.ask(wished.Lapse(task_id=task, actor="sweeper"))
+        before = self.run.tasks[task]
+        now = max(self.now, self.run.at or self.now)
+        granted = self.ask(wished.Lapse(task_id=task, actor="sweeper"))
+        due = before.lapses_at is not None and before.lapses_at <= now
+        assert granted == due, "silence counts when the time has passed, and only then"
+        if granted:
+            assert before.status in {Status.ASKED, Status.ESCALATED, Status.WAITING}
+            again = self.ask(wished.Lapse(task_id=task, actor="sweeper"))
+            assert not again, "silence was acted upon twice"
 
     @rule(task=TASKS)
     def widen(self, task: str) -> None:
@@ -227,6 +236,15 @@ class Ledger(RuleBasedStateMachine):
         if not self.overrun:
             assert not self.exceeds_budget()
             assert self.run.committed.tokens <= RUN_TOKENS
+
+    @invariant()
+    def only_what_waits_for_a_person_has_a_deadline(self) -> None:
+        for task in self.run.tasks.values():
+            if task.status in {Status.READY, Status.CLAIMED, Status.SUBMITTED}:
+                assert (task.deadline, task.overdue, task.waits_since) == (None, False, None)
+            elif task.status in {Status.ASKED, Status.ESCALATED}:
+                assert task.deadline is not None
+                assert task.waits_since is not None
 
     @invariant()
     def what_is_settled_stays_settled(self) -> None:

@@ -139,7 +139,13 @@ def test_an_executor_finds_its_own_tasks_and_those_for_anybody(store: Store) -> 
 
 
 @pytest.mark.parametrize(
-    ("wanted", "status"), [("expired", Status.CLAIMED), ("overdue", Status.ASKED)]
+    ("wanted", "status"),
+    [
+        ("expired", Status.CLAIMED),
+        ("overdue", Status.ASKED),
+        ("undecided", Status.ESCALATED),
+        ("unapproved", Status.WAITING),
+    ],
 )
 def test_what_is_past_its_time_is_found_longest_first(
     store: Store, wanted: Wanted, status: Status

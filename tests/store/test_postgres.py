@@ -192,7 +192,9 @@ def test_a_server_that_restarts_is_found_again() -> None:
         assert store.wait(timedelta(seconds=5))
 
 
-@pytest.mark.parametrize("wanted", ["ready", "expired", "submitted", "overdue"])
+@pytest.mark.parametrize(
+    "wanted", ["ready", "expired", "submitted", "overdue", "undecided", "unapproved"]
+)
 @pytest.mark.parametrize("run_id", [None, "r50"])
 @pytest.mark.parametrize("executors", [None, ("codex",)])
 @pytest.mark.parametrize("limit", [1, 100])

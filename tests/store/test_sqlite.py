@@ -148,7 +148,9 @@ def test_pages_are_safe_before_they_are_acknowledged(path: Path) -> None:
         assert store._rows("PRAGMA synchronous", ()) == [(2,)]
 
 
-@pytest.mark.parametrize("wanted", ["ready", "expired", "submitted", "overdue"])
+@pytest.mark.parametrize(
+    "wanted", ["ready", "expired", "submitted", "overdue", "undecided", "unapproved"]
+)
 @pytest.mark.parametrize("run_id", [None, "r500"])
 @pytest.mark.parametrize("executors", [None, ("codex",)])
 def test_finding_follows_an_index_and_never_sorts(

@@ -18,10 +18,8 @@ def status() -> None:
 
 @works_in("agent_run.cli.work.showing:show")
 @click.argument("task")
-@click.option("--diff", "whole", flag_value="diff", help="Only the diff, all of it.")
-@click.option(
-    "--transcript", "whole", flag_value="transcript", help="Only what the executor wrote."
-)
+@click.option("--diff", is_flag=True, help="Only the diff, all of it.")
+@click.option("--transcript", is_flag=True, help="Only what the executor wrote.")
 def show() -> None:
     """Show everything about one task.
 

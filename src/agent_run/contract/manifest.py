@@ -112,9 +112,9 @@ class Manifest(Contract):
     on_crash: OnCrash = "retry"
     """Whether work whose owner vanished is tried again or shown to a person."""
     answer_within: Duration | None = None
-    """How long a question may wait for a person. `None` means no limit."""
+    """How long a person may take: to answer, to decide, to approve. `None` means no limit."""
     on_silence: OnSilence = "escalate"
-    """What follows when nobody answered in time."""
+    """What follows when nobody came in time."""
     max_diff_lines: Whole | None = Field(default=None, ge=1)
     max_diff_files: Whole | None = Field(default=None, ge=1)
     priority: Whole = Field(default=0, ge=-1_000_000, le=1_000_000)

@@ -142,8 +142,8 @@ class Batch:
 
 def _row(run_id: RunId, task: TaskState) -> TaskRow:
     due = task.expires_at if task.status is Status.CLAIMED else None
-    if task.status is Status.ASKED:
-        due = task.deadline
+    if task.deadline is not None:
+        due = task.lapses_at
     manifest = task.manifest
     return TaskRow(
         run_id=run_id,

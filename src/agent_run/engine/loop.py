@@ -150,11 +150,11 @@ async def _reacted(floor: _Floor, run: RunState, topology: Topology) -> RunState
 
 
 async def _swept(floor: _Floor, run: RunState, now: datetime) -> RunState:
-    """Let go of claims whose owners vanished, and of questions nobody answered in time."""
+    """Let go of claims whose owners vanished, and act on the silence of people."""
     for name, task in run.tasks.items():
         if task.status is Status.CLAIMED and name not in floor.busy and expired(task, now):
             run = await _granted(floor, run, Expire(task_id=name, actor="driver"))
-        elif task.status is Status.ASKED and task.deadline and task.deadline <= now:
+        elif task.deadline and (late := task.lapses_at) and late <= now:
             run = await _granted(floor, run, Lapse(task_id=name, actor="driver"))
     return run
 
@@ -231,6 +231,6 @@ def _will_move(run: RunState) -> bool:
     """Say whether something may happen without a person: a claim elsewhere, a deadline."""
     return any(
         task.status in {Status.READY, Status.CLAIMED, Status.SUBMITTED}
-        or (task.status is Status.ASKED and task.deadline is not None)
+        or (task.deadline is not None and task.moves_by_silence)
         for task in run.tasks.values()
     )

@@ -16,6 +16,7 @@ from agent_run.ledger.events import (
 from agent_run.ledger.lookup import expired, held_claim, in_status, task_of
 from agent_run.ledger.spending import hold_for, over_budget, run_cannot_afford
 from agent_run.ledger.state import RunState, Status, TaskState
+from agent_run.ledger.words import moment
 
 
 def claim(run: RunState, command: Claim, now: datetime) -> tuple[AnyEvent, ...]:
@@ -30,7 +31,8 @@ def claim(run: RunState, command: Claim, now: datetime) -> tuple[AnyEvent, ...]:
         raise NotClaimable(msg)
     lapsed = _lapsed(task, command.owner, now)
     if task.status is Status.CLAIMED and not lapsed:
-        msg = f"task {command.task_id!r} is claimed by {task.owner!r} until {task.expires_at}"
+        until = moment(task.expires_at)
+        msg = f"task {command.task_id!r} is claimed by {task.owner!r} until {until}"
         raise NotClaimable(msg)
     if (task.status is not Status.READY or task.unmet) and not lapsed:
         raise NotClaimable(_why_not(command.task_id, task))
@@ -82,7 +84,7 @@ def expire(run: RunState, command: Expire, now: datetime) -> tuple[AnyEvent, ...
     task = in_status(run, command.task_id, Status.CLAIMED)
     lapsed = _lapsed(task, command.actor, now)
     if not lapsed:
-        msg = f"the claim on task {command.task_id!r} holds until {task.expires_at}"
+        msg = f"the claim on task {command.task_id!r} holds until {moment(task.expires_at)}"
         raise TransitionError(msg)
     if task.manifest.on_crash == "escalate" or not task.attempts_left:
         return (*lapsed, _crashed(task, now, command.actor))

@@ -197,6 +197,20 @@ class ScopeWidened(_Event):
     paths: tuple[str, ...]
 
 
+class DeadlineSet(_Event):
+    """From now on a person has so long to decide, or to approve."""
+
+    kind: Literal["deadline_set"] = "deadline_set"
+    deadline: datetime
+
+
+class DeadlineMissed(_Event):
+    """Nobody decided in time; it still waits for a person."""
+
+    kind: Literal["deadline_missed"] = "deadline_missed"
+    deadline: datetime
+
+
 class TaskFailed(_Event):
     """The task ended without an accepted result."""
 
@@ -264,6 +278,8 @@ AnyEvent: TypeAlias = (
     | QuestionAsked
     | QuestionAnswered
     | ScopeWidened
+    | DeadlineSet
+    | DeadlineMissed
     | TaskFailed
     | TaskCancelled
     | TaskSkipped

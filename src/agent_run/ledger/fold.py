@@ -17,6 +17,7 @@ from agent_run.ledger.state import BASE, LEADS_TO, RunState, Status, TaskState, 
 EMPTY: Final = RunState()
 
 _SCOPE_GRANTED: Final = "wider scope"
+_NOBODY_WAITED_FOR: Final = {"deadline": None, "overdue": False, "waits_since": None}
 _UNPOSTED: Final = TaskState(
     manifest=Manifest(task_id="unposted", objective="none yet"), status=Status.WAITING, posted=0
 )
@@ -80,6 +81,7 @@ class _Draft:
             "approved": approved,
             "granted": manifest.budget.attempts,
             "changed": seq,
+            "waits_since": None if approved else event.at,
         }
         self._tasks[task_id] = self._own[task_id] = changed_by(_UNPOSTED, changes)
         dependents = self._run.dependents
@@ -160,7 +162,7 @@ def _nothing(task: TaskState, event: Any, seq: int) -> dict[str, Any]:
 
 
 def _approved(task: TaskState, event: happened.TaskApproved, seq: int) -> dict[str, Any]:
-    return {"approved": True}
+    return {"approved": True, **_NOBODY_WAITED_FOR}
 
 
 def _handed_over(task: TaskState, event: happened.HandoffMade, seq: int) -> dict[str, Any]:
@@ -224,6 +226,8 @@ def _returned(task: TaskState, event: happened.TaskReturned, seq: int) -> dict[s
         "returned": (*task.returned, event.verdict),
         "note": event.note,
         "granted": max(task.granted, task.attempt + 1),
+        "reason": None,
+        **_NOBODY_WAITED_FOR,
     }
 
 
@@ -236,10 +240,25 @@ def _ended(task: TaskState, event: Any, seq: int) -> dict[str, Any]:
     return changes
 
 
+def _escalated(task: TaskState, event: happened.TaskEscalated, seq: int) -> dict[str, Any]:
+    waits = {"deadline": None, "overdue": False, "waits_since": event.at}
+    return _ended(task, event, seq) | waits
+
+
+def _deadline_set(task: TaskState, event: happened.DeadlineSet, seq: int) -> dict[str, Any]:
+    return {"deadline": event.deadline, "overdue": False}
+
+
+def _missed(task: TaskState, event: happened.DeadlineMissed, seq: int) -> dict[str, Any]:
+    return {"deadline": event.deadline, "overdue": True}
+
+
 def _asked(task: TaskState, event: happened.QuestionAsked, seq: int) -> dict[str, Any]:
     return {
         "question": event.question,
         "deadline": event.deadline,
+        "overdue": False,
+        "waits_since": event.at,
         "granted": task.granted + 1,  # to ask costs no attempt
     }
 
@@ -265,7 +284,13 @@ def _back_to_work(task: TaskState) -> dict[str, Any]:
     granted = task.granted
     if task.status is Status.ESCALATED:  # who answers grants a fresh set of attempts
         granted = task.attempt + task.manifest.budget.attempts
-    return {"question": None, "deadline": None, "reason": None, "note": "", "granted": granted}
+    return {
+        "question": None,
+        "reason": None,
+        "note": "",
+        "granted": granted,
+        **_NOBODY_WAITED_FOR,
+    }
 
 
 def _asked_text(task: TaskState) -> str:
@@ -295,10 +320,12 @@ _CHANGES: Final[Mapping[type[AnyEvent], Callable[[TaskState, Any, int], dict[str
     happened.VerdictDeferred: _deferred,
     happened.TaskAccepted: _accepted,
     happened.TaskReturned: _returned,
-    happened.TaskEscalated: _ended,
+    happened.TaskEscalated: _escalated,
     happened.QuestionAsked: _asked,
     happened.QuestionAnswered: _answered,
     happened.ScopeWidened: _widened,
+    happened.DeadlineSet: _deadline_set,
+    happened.DeadlineMissed: _missed,
     happened.TaskFailed: _ended,
     happened.TaskCancelled: _ended,
     happened.TaskSkipped: _ended,

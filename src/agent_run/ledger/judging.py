@@ -4,9 +4,8 @@ from datetime import datetime
 from typing import Final
 
 from agent_run.contract.budget import UNLIMITED
-from agent_run.contract.verdict import Verdict
 from agent_run.errors import ContractError, TransitionError
-from agent_run.ledger.commands import Answer, Ask, Decide, Judge, Lapse, Submit, Widen
+from agent_run.ledger.commands import Answer, Ask, Decide, Judge, Submit, Widen
 from agent_run.ledger.events import (
     AnyEvent,
     QuestionAnswered,
@@ -17,12 +16,12 @@ from agent_run.ledger.events import (
     TaskEscalated,
     TaskFailed,
     TaskReturned,
-    TaskSkipped,
     VerdictDeferred,
 )
 from agent_run.ledger.lookup import held_claim, in_status, passed_on
 from agent_run.ledger.spending import over_budget
 from agent_run.ledger.state import BY_HAND, RunState, Status, TaskState
+from agent_run.ledger.words import against
 
 MOST_DEFERRALS: Final = 2
 """How often the gates may be undecided about one record before a person is asked."""
@@ -97,7 +96,7 @@ def decide_as_person(run: RunState, command: Decide, now: datetime) -> tuple[Any
         at=now,
         actor=command.actor,
         reason="review_rejected",
-        note=_said(command.verdict),
+        note=against(command.verdict),
         verdict=command.verdict,
     )
     return (failed,)
@@ -128,23 +127,6 @@ def widen(run: RunState, command: Widen, now: datetime) -> tuple[AnyEvent, ...]:
     return (
         ScopeWidened(task_id=command.task_id, at=now, actor=command.actor, paths=command.paths),
     )
-
-
-def lapse(run: RunState, command: Lapse, now: datetime) -> tuple[AnyEvent, ...]:
-    """Do what the manifest says about a question nobody answered in time."""
-    task = in_status(run, command.task_id, Status.ASKED)
-    if task.deadline is None or task.deadline > now:
-        msg = f"the question of task {command.task_id!r} may wait until {task.deadline}"
-        raise TransitionError(msg)
-    note = f"nobody answered before {task.deadline}"
-    named = {"task_id": command.task_id, "at": now, "actor": command.actor, "note": note}
-    match task.manifest.on_silence:
-        case "escalate":
-            return (TaskEscalated(reason="timeout", **named),)
-        case "fail":
-            return (TaskFailed(reason="timeout", **named),)
-        case "skip":
-            return (TaskSkipped(**named),)
 
 
 def _asked(task: TaskState, command: Ask, now: datetime) -> QuestionAsked:
@@ -181,14 +163,13 @@ def _stopped_by_executor(command: Submit, now: datetime) -> tuple[AnyEvent, ...]
     record = command.record
     if record.status != "blocked" and record.next_action != "escalate":
         return ()
-    said = record.error or record.notes or record.next_step or "no reason given"
     seen = command.observed if isinstance(command.observed, dict) else {}
     escalated = TaskEscalated(
         task_id=command.task_id,
         at=now,
         actor=command.actor,
         reason="over_budget" if seen.get("ended") == "over_budget" else "executor_failed",
-        note=f"the executor asks for a person: {said}",
+        note=record.stated or "the executor asks for a person and does not say why",
     )
     return (escalated,)
 
@@ -242,16 +223,16 @@ def _undecided(task: TaskState, command: Judge, now: datetime) -> AnyEvent:
         return VerdictDeferred(
             task_id=command.task_id, at=now, actor=command.actor, verdict=command.verdict
         )
-    return _to_person(command, "the gates were undecided again", now)
+    return _to_person(command, "the gates cannot decide", now)
 
 
 def _refused(task: TaskState, command: Judge, now: datetime) -> AnyEvent:
     failures = command.verdict.failures
     if all(finding.reason == "low_confidence" for finding in failures):
-        return _to_person(command, "the executor is not confident enough", now)
+        return _to_person(command, "the executor is not sure enough of its work", now)
     if task.attempts_left:
         return _returned(command, now)
-    return _to_person(command, "the gates failed on the last attempt", now)
+    return _to_person(command, "the last attempt did not pass", now)
 
 
 def _returned(command: Judge | Decide, now: datetime) -> TaskReturned:
@@ -260,7 +241,7 @@ def _returned(command: Judge | Decide, now: datetime) -> TaskReturned:
         at=now,
         actor=command.actor,
         verdict=command.verdict,
-        note=_said(command.verdict),
+        note=against(command.verdict),
     )
 
 
@@ -270,10 +251,6 @@ def _to_person(command: Judge, why: str, now: datetime) -> TaskEscalated:
         at=now,
         actor=command.actor,
         reason=command.verdict.failures[0].reason,
-        note=f"{why}: {_said(command.verdict)}",
+        note=f"{why}: {against(command.verdict)}",
         verdict=command.verdict,
     )
-
-
-def _said(verdict: Verdict) -> str:
-    return ", ".join(f"{finding.gate} {finding.reason}" for finding in verdict.failures)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from agent_run.ledger import claiming, judging, posting, spending
+from agent_run.ledger import claiming, judging, posting, spending, waiting
 from agent_run.ledger import commands as wished
 from agent_run.ledger.commands import Command
 from agent_run.ledger.events import AnyEvent
@@ -33,7 +33,7 @@ RULES: Final[
     wished.Ask: judging.ask,
     wished.Answer: judging.answer,
     wished.Widen: judging.widen,
-    wished.Lapse: judging.lapse,
+    wished.Lapse: waiting.lapse,
     wished.Decide: judging.decide_as_person,
     wished.Escalate: posting.escalate,
     wished.Fail: posting.fail,
@@ -53,4 +53,7 @@ def decide(run: RunState, command: Command, *, now: datetime) -> tuple[AnyEvent,
     """
     if run.at is not None and now < run.at:
         now = run.at
-    return RULES[type(command)](run, command, now)
+    events = RULES[type(command)](run, command, now)
+    if type(command) is wished.Lapse:
+        return events  # what comes of silence has had its time
+    return waiting.with_deadlines(run, events, now)

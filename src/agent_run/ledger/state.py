@@ -42,6 +42,8 @@ BASE: Final = "base"
 BY_HAND: Final = "by hand"
 """What stands for the executor in what was seen of a person's own work."""
 FOR_A_PERSON: Final = frozenset({Status.ASKED, Status.ESCALATED})
+MAY_LAPSE: Final = FOR_A_PERSON | {Status.WAITING}
+"""Where a person may be waited for, and a deadline can pass."""
 _ANY: Final = frozenset(Status)
 
 
@@ -81,6 +83,8 @@ LEADS_TO: Final[Mapping[type[happened.AnyEvent], Move]] = {
     happened.QuestionAsked: _move(frozenset({Status.CLAIMED, Status.SUBMITTED}), Status.ASKED),
     happened.QuestionAnswered: _move(FOR_A_PERSON, Status.READY),
     happened.ScopeWidened: _move(FOR_A_PERSON, Status.READY),
+    happened.DeadlineSet: _move(frozenset({Status.WAITING, Status.ESCALATED})),
+    happened.DeadlineMissed: _move(frozenset({Status.WAITING, Status.ESCALATED})),
     happened.TaskFailed: _move(UNSETTLED, Status.FAILED),
     happened.TaskCancelled: _move(UNSETTLED, Status.CANCELLED),
     happened.TaskSkipped: _move(UNSETTLED - {Status.CLAIMED}, Status.SKIPPED),
@@ -127,6 +131,12 @@ class TaskState:
     deferrals: int = 0
     question: Question | None = None
     deadline: datetime | None = None
+    """Until when a person may take their time. `None` means for ever, or nobody is waited
+    for."""
+    overdue: bool = False
+    """Whether the deadline passed and was noted; that happens once."""
+    waits_since: datetime | None = None
+    """Since when it waits for a person, if it does."""
     answers: tuple[tuple[str, JsonValue], ...] = ()
     """Questions asked so far, each with its answer."""
     reason: Reason | None = None
@@ -159,6 +169,18 @@ class TaskState:
         if self.held is NOTHING and not self.calls:
             return self.spent
         return _larger(self.spent_at_claim + self.held, self.spent + self.reserved)
+
+    @property
+    def lapses_at(self) -> datetime | None:
+        """When the policy for silence is due; `None` means never, or that it was followed."""
+        waits = self.deadline is not None and not self.overdue and self.status in MAY_LAPSE
+        return self.deadline if waits else None
+
+    @property
+    def moves_by_silence(self) -> bool:
+        """Whether the policy for silence will take it elsewhere than to a person again."""
+        asked = self.status is Status.ASKED
+        return self.lapses_at is not None and (asked or self.manifest.on_silence != "escalate")
 
     @property
     def attempts_left(self) -> int:

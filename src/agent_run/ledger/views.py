@@ -1,4 +1,4 @@
-"""Folds for people: where tasks stand, what happened, what waits for a person.
+"""Folds for people: where tasks stand, and what happened.
 
 A view holds no rule and hides nothing that was written. Its text may come from strangers:
 whoever shows it makes it harmless.
@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 from agent_run.contract.base import RunId, TaskId
 from agent_run.contract.budget import Spend
@@ -17,8 +17,7 @@ from agent_run.ledger import events as happened
 from agent_run.ledger.events import AnyEvent
 from agent_run.ledger.pages import Page
 from agent_run.ledger.state import SETTLED, RunState, Status, TaskState
-
-Kind: TypeAlias = Literal["question", "scope", "decision", "approval"]
+from agent_run.ledger.words import MEANINGS, against, moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +59,6 @@ class RunSummary:
     @property
     def settled(self) -> bool:
         return all(status in SETTLED for status in self.counts)
-
-
-@dataclass(frozen=True, slots=True)
-class InboxRow:
-    """One thing that a person must do before work can go on."""
-
-    run_id: RunId
-    task_id: TaskId
-    kind: Kind
-    since: int
-    """The page since which it waits."""
-    text: str
-    wider_scope: tuple[str, ...] = ()
-    deadline: datetime | None = None
-    reason: Reason | None = None
-    owner: str | None = None
-    """Who worked on it last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,35 +110,6 @@ def summary(run_id: RunId, run: RunState) -> RunSummary:
     )
 
 
-def inbox_rows(run_id: RunId, run: RunState) -> Iterator[InboxRow]:
-    """Yield what waits for a person, in the order in which the tasks were posted."""
-    for task_id, task in run.in_order():
-        if task.status is Status.ASKED and task.question is not None:
-            yield InboxRow(
-                run_id=run_id,
-                task_id=task_id,
-                kind="scope" if task.question.wider_scope else "question",
-                since=task.changed,
-                text=task.question.text,
-                wider_scope=task.question.wider_scope,
-                deadline=task.deadline,
-                owner=task.worked_by,
-            )
-        elif task.status is Status.ESCALATED:
-            yield InboxRow(
-                run_id=run_id,
-                task_id=task_id,
-                kind="decision",
-                since=task.changed,
-                text=task.note,
-                reason=task.reason,
-                owner=task.worked_by,
-            )
-        elif task.status is Status.WAITING and not task.approved:
-            said = task.manifest.objective
-            yield InboxRow(run_id, task_id, "approval", task.changed, said)
-
-
 def timeline(pages: Iterable[Page]) -> Iterator[TimelineLine]:
     """Yield each page in words."""
     for page in pages:
@@ -203,7 +156,7 @@ def _noted(task: TaskState) -> str:
     if task.status is Status.ASKED and task.question is not None:
         return task.question.text
     if task.status is Status.READY and task.returned:
-        return "returned: " + findings_of(task.returned[-1])
+        return "returned: " + against(task.returned[-1])
     if task.status is Status.ACCEPTED and task.applied:
         return f"applied as {task.applied}"
     return task.note
@@ -215,7 +168,7 @@ def _posted(event: happened.TaskPosted) -> str:
 
 
 def _claimed(event: happened.TaskClaimed) -> str:
-    until = _clock(event.expires_at)
+    until = moment(event.expires_at)
     return f"attempt {event.attempt} by {event.owner}, until {until}"
 
 
@@ -236,8 +189,8 @@ def _accepted(event: happened.TaskAccepted) -> str:
     return findings_of(event.verdict)
 
 
-def _because(reason: str, note: str) -> str:
-    return f"{reason}: {note}" if note else reason
+def _because(reason: Reason, note: str) -> str:
+    return note or MEANINGS[reason]
 
 
 def _opened(event: happened.RunOpened) -> str:
@@ -252,16 +205,12 @@ def _released(event: happened.ClaimReleased) -> str:
 
 
 def _asked(event: happened.QuestionAsked) -> str:
-    until = f", until {_clock(event.deadline)}" if event.deadline else ""
+    until = f", until {moment(event.deadline)}" if event.deadline else ""
     return event.question.text + until
 
 
 def _settled(event: happened.SpendSettled) -> str:
     return f"{event.key}: {spend_of(event.spent) or 'nothing'}"
-
-
-def _clock(moment: datetime) -> str:
-    return f"{moment:%H:%M:%S}"
 
 
 _IN_WORDS: Final[Mapping[type[AnyEvent], Callable[[Any], str]]] = {
@@ -273,7 +222,7 @@ _IN_WORDS: Final[Mapping[type[AnyEvent], Callable[[Any], str]]] = {
     happened.HandoffMade: lambda event: f"from {event.envelope.source}",
     happened.TaskClaimed: _claimed,
     happened.ClaimExtended: lambda event: (
-        f"claim {event.claim} holds until {_clock(event.expires_at)}"
+        f"claim {event.claim} holds until {moment(event.expires_at)}"
     ),
     happened.ClaimReleased: _released,
     happened.ClaimExpired: lambda event: f"claim {event.claim} of {event.owner} ran out",
@@ -287,6 +236,8 @@ _IN_WORDS: Final[Mapping[type[AnyEvent], Callable[[Any], str]]] = {
     happened.QuestionAsked: _asked,
     happened.QuestionAnswered: lambda event: str(event.answer),
     happened.ScopeWidened: lambda event: ", ".join(event.paths),
+    happened.DeadlineSet: lambda event: f"a person has until {moment(event.deadline)}",
+    happened.DeadlineMissed: lambda event: f"nobody came before {moment(event.deadline)}",
     happened.TaskFailed: lambda event: _because(event.reason, event.note),
     happened.TaskCancelled: lambda event: str(event.note),
     happened.TaskSkipped: lambda event: str(event.note),

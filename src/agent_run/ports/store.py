@@ -14,8 +14,11 @@ from agent_run.contract.base import RunId, TaskId
 from agent_run.ledger.pages import Entry, Page
 from agent_run.ledger.state import Status
 
-Wanted: TypeAlias = Literal["ready", "expired", "submitted", "overdue"]
-"""Tasks nobody owns; owned beyond their time; waiting for a verdict; questions too old."""
+Wanted: TypeAlias = Literal[
+    "ready", "expired", "submitted", "overdue", "undecided", "unapproved"
+]
+"""Tasks nobody owns; owned beyond their time; waiting for a verdict; questions, decisions and
+approvals that waited for a person too long."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,4 +170,8 @@ POSTGRES: Final[tuple[str, ...]] = (
         PERFORM pg_notify('agent_run', current_schema());
     END $$;
     """,
+    """
+    CREATE INDEX tasks_busy_with_people ON tasks (status, due, number)
+        WHERE status IN ('escalated', 'waiting') AND due IS NOT NULL;
+    """,
 )

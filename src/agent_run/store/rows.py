@@ -16,6 +16,8 @@ BUSY: Final[Mapping[Wanted, tuple[Status, bool]]] = {
     "submitted": (Status.SUBMITTED, False),
     "expired": (Status.CLAIMED, True),
     "overdue": (Status.ASKED, True),
+    "undecided": (Status.ESCALATED, True),
+    "unapproved": (Status.WAITING, True),
 }
 """What is looked for -> status, and whether only what is past its time counts."""
 

@@ -1,10 +1,11 @@
 """`apply`, `rollback` and `cancel` on real repositories."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from tests.cli.executing.conftest import RIGHT, Git, Write
+from tests.cli.executing.conftest import RIGHT, Git, Write, saying
 from tests.support.command_line import Ask
 
 
@@ -99,6 +100,26 @@ def test_a_cancelled_task_is_not_worked_on(ask: Ask, manifest: Write) -> None:
     assert (after.code, after.json["status"]) == (1, "cancelled")
     assert "changed my mind" in after.err
     assert ask("cancel", "t1").code == 1
+
+
+def test_a_finished_run_is_not_cancelled_and_its_resume_is_not_harmed(
+    ask: Ask, project: Path
+) -> None:
+    steps = [{"task_id": "s1", "objective": "one"}, {"task_id": "s2", "objective": "two"}]
+    (project / "p.json").write_text(json.dumps({"plan_id": "p", "steps": steps}))
+    says = saying("true", status="done")
+    assert ask("run", "p.json", "--command", says).code == 0
+    before = ask("ledger", "--jsonl").out
+
+    answer = ask("cancel", "p/")
+
+    assert (answer.code, answer.out) == (
+        0,
+        "[cancel]  run=p is finished: nothing is left to cancel\n",
+    )
+    assert ask("cancel", "p/", "--json").json["cancelled"] == []
+    assert ask("ledger", "--jsonl").out == before
+    assert ask("resume", "p", "--command", says).code == 0
 
 
 def test_a_whole_run_is_cancelled_with_a_slash(ask: Ask, manifest: Write) -> None:

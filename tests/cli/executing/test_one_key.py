@@ -77,6 +77,18 @@ def test_a_rejection_takes_its_reason_from_a_list(project: Path) -> None:
     assert "it breaks a constraint" in status(project)
 
 
+def test_a_number_outside_the_list_is_asked_again(project: Path) -> None:
+    seen = at_terminal(
+        project,
+        ("any other key", "r"),
+        ("your own words", "9\n"),
+        ("9 is not in the list, expected 1 to 5", "3\n"),
+    )
+
+    assert "9 is not in the list, expected 1 to 5, or words" in seen
+    assert "a reviewer rejected it: tests are missing or wrong" in status(project)
+
+
 def test_any_other_key_decides_nothing(project: Path) -> None:
     at_terminal(project, ("any other key", "x"))
 

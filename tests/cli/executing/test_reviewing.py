@@ -38,7 +38,13 @@ def test_the_inbox_says_what_waits_and_what_to_type(ask: Ask, manifest: Write) -
     assert items["t2"]["deadline"] is not None
     assert items["t2"]["next"] == "agent-run review t2 --widen 'b.py'"
     assert items["t3"]["next"] == "agent-run review t3 --approve"
-    assert "agent-run review t1" in table
+    lines = table.splitlines()
+    assert "  next   agent-run review t1" in lines
+    assert "  path   b.py" in lines
+    assert '  asks   "May I?"' in lines
+    assert "  why    every gate passed; the manifest asks for a person's review" in lines
+    assert "  about  Set x to 2" in lines
+    assert any(line.startswith("t2  scope, waits ") and "until 20" in line for line in lines)
 
 
 def test_a_review_shows_findings_diff_and_transcript(ask: Ask, manifest: Write) -> None:
@@ -87,7 +93,9 @@ def test_a_person_may_accept_what_the_gates_refused_and_the_ledger_says_so(
 
     evidence = answer.json["verdict"]["findings"][-1]["evidence"]
     assert (answer.code, answer.json["status"]) == (0, "accepted")
-    assert evidence == "approved by ada in spite of: commands verification_failed"
+    assert evidence.startswith(
+        "approved by ada in spite of: a check failed: grep -q 'x = 2' a.py"
+    )
     assert git("show", "refs/agent-run/t1:a.py") == "x = 3"
 
 
@@ -151,6 +159,10 @@ def test_a_wider_scope_is_granted_and_holds(ask: Ask, manifest: Write) -> None:
         (["--widen", "../b.py"], "../b.py"),
         (["--widen", "/etc/passwd"], "/etc/passwd"),
         (["--answer", "x" * 5_000], "5000 characters"),
+        (["--reject", ""], "--reject is empty, expected a reason"),
+        (["--reject", "  "], "--reject is empty, expected a reason"),
+        (["--ask", ""], "--ask is empty, expected a question"),
+        (["--answer", ""], "--answer is empty, expected an answer"),
     ],
 )
 def test_a_decision_that_cannot_be_meant_gets_a_sentence(
@@ -183,3 +195,96 @@ def test_a_dry_run_decides_nothing(ask: Ask, manifest: Write, git: Git) -> None:
     assert answer.code == 0
     assert ask("show", "t1", "--json").json["status"] == "escalated"
     assert git("for-each-ref", "refs/agent-run") == ""
+
+
+def test_every_verdict_is_shown_with_its_attempt_and_none_is_dropped(
+    ask: Ask, manifest: Write
+) -> None:
+    ask("execute", manifest(budget={"max_attempts": 3}), "--command", WRONG)
+
+    shown = ask("show", "t1")
+    told = ask("show", "t1", "--json").json["verdicts"]
+
+    lines = [line for line in shown.out.splitlines() if line.startswith("verdict ")]
+    assert [line.split(", ")[:2] for line in lines] == [
+        ["verdict     fail on attempt 1", "returned by judge"],
+        ["verdict     fail on attempt 2", "returned by judge"],
+        ["verdict     fail on attempt 3", "to a person by judge"],
+    ]
+    assert [one["attempt"] for one in told] == [1, 2, 3]
+    assert ask("review", "t1", "--json").json["verdicts"] == told
+
+
+def test_after_a_rejection_the_task_says_so(ask: Ask, manifest: Write) -> None:
+    escalated(ask, manifest)
+    ask("review", "t1", "--reject", "x should be named", "--again")
+
+    shown = ask("show", "t1").out
+
+    assert "status      ready, returned\n" in shown
+    assert "note        a reviewer rejected it: x should be named\n" in shown
+    assert "verdict     fail on attempt 1, returned by ada, " in shown
+    assert "verified" not in shown.split("verdict")[0]
+    assert "returned: a reviewer rejected it: x should be named" in ask("status").out
+
+
+def test_the_paths_of_a_scope_request_stand_in_lines_of_their_own(
+    ask: Ask, manifest: Write
+) -> None:
+    wider = {"text": "May I?", "wider_scope": ["b.py", "docs/**"]}
+    ask("execute", manifest(), "--command", saying("true", task_id="t1", question=wider))
+
+    shown = ask("review", "t1")
+
+    assert "asks for    b.py\nasks for    docs/**\n" in shown.out
+
+
+def test_diff_and_transcript_are_shown_together_and_what_is_missing_is_said(
+    ask: Ask, manifest: Write
+) -> None:
+    escalated(ask, manifest, f"{RIGHT}; echo hello")
+    ask("execute", manifest("t2"), "--command", "echo hello")
+
+    both = ask("show", "t1", "--diff", "--transcript")
+    one = ask("show", "t2", "--diff", "--transcript")
+    none = ask("show", "t2", "--diff")
+
+    assert (both.code, one.code, none.code) == (0, 0, 2)
+    assert "\n+x = 2\n== transcript\n" in both.out
+    assert both.out.startswith("== diff\n")
+    assert "hello" in one.out
+    assert "task 't2' has no diff" in one.err
+
+
+@pytest.mark.parametrize("manner", ["review", "approval"])
+@pytest.mark.parametrize(("policy", "ends"), [("fail", "failed"), ("skip", "skipped")])
+def test_a_judge_acts_on_silence_about_whatever_waits(
+    ask: Ask, manifest: Write, manner: str, policy: str, ends: str
+) -> None:
+    within = {"answer_within": 0.001, "on_silence": policy}
+    if manner == "review":
+        ask("execute", manifest(review="human", **within), "--command", RIGHT)
+    else:
+        ask("post", manifest(approve_before_claim=True, **within))
+    (item,) = ask("inbox", "--json").json["items"]
+    assert item["overdue"]
+    assert "OVERDUE since 20" in ask("inbox").out
+
+    ask("judge", "--once")
+
+    assert ask("inbox", "--json").json == {"items": []}
+    shown = ask("show", "t1", "--json").json
+    assert (shown["status"], shown["note"][:7]) == (ends, "nobody ")
+
+
+def test_what_stays_with_people_is_marked_overdue_and_stays_decidable(
+    ask: Ask, manifest: Write
+) -> None:
+    ask("execute", manifest(review="human", answer_within=0.001), "--command", RIGHT)
+    ask("judge", "--once")
+    pages = len(ask("ledger", "--jsonl").out.splitlines())
+    ask("judge", "--once")
+
+    assert len(ask("ledger", "--jsonl").out.splitlines()) == pages, "noted once"
+    assert "answer by   20" in ask("show", "t1").out
+    assert ask("review", "t1", "--approve").code == 0

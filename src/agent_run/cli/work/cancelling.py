@@ -1,12 +1,13 @@
 """The work of `cancel`: a task, or a whole run, that nobody wants any more."""
 
 from agent_run.cli.exits import Exit
-from agent_run.cli.speech import Speech
+from agent_run.cli.speech import Json, Speech
 from agent_run.cli.work.door import Door, opened
 from agent_run.contract.base import RunId, TaskId
-from agent_run.errors import UnknownRun, UnknownTask
+from agent_run.engine.runs import is_finished
+from agent_run.errors import ContractError, UnknownRun, UnknownTask
 from agent_run.ledger.commands import Cancel, CancelRun
-from agent_run.ledger.state import SETTLED
+from agent_run.ledger.state import SETTLED, RunState
 from agent_run.ledger.views import counted
 
 
@@ -16,6 +17,11 @@ def cancel(speech: Speech, *, name: str, reason: str, dry_run: bool) -> int:
         run_id, task_id = _meant(door, name)
         actor = door.settings.owner
         before = door.desk.run(run_id)
+        if task_id is None and not before.cancelled and _finished(before, run_id):
+            said = f"[cancel]  run={run_id} is finished: nothing is left to cancel"
+            nothing: Json = {"run_id": run_id, "task_id": None, "cancelled": []}
+            speech.answer({**nothing, "dry_run": dry_run}, [said])
+            return Exit.DONE
         if task_id is None:
             open_tasks = [one for one, t in before.in_order() if t.status not in SETTLED]
             door.handle(run_id, CancelRun(actor=actor, reason=reason))
@@ -30,6 +36,13 @@ def cancel(speech: Speech, *, name: str, reason: str, dry_run: bool) -> int:
         if owner:
             speech.tell(f"{owner} works on {one!r} and learns it by the next heartbeat")
     return Exit.DONE
+
+
+def _finished(run: RunState, run_id: RunId) -> bool:
+    try:
+        return is_finished(run, run_id)
+    except ContractError:
+        return False  # it follows something else than a plan, and may go on
 
 
 def _meant(door: Door, name: str) -> tuple[RunId, TaskId | None]:

@@ -96,7 +96,7 @@ def _notified(desk: Desk, settings: Settings, speech: Speech) -> Generator[None,
         yield
         return
     notifier = import_module("agent_run.wiring.notifying").Notifier(
-        settings.notify, speech.warn
+        settings.notify, speech.warn, lambda run_id, task_id: desk.run(run_id).tasks[task_id]
     )
     desk.listen(notifier)
     try:

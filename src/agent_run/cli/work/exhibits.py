@@ -3,6 +3,7 @@
 Both were written by strangers: every line passes through `visible` before it is shown.
 """
 
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from agent_run.desk import Desk
@@ -29,14 +30,14 @@ def exhibit(desk: Desk, task: TaskState, which: Exhibit) -> str:
     return content.decode("utf-8", "backslashreplace")
 
 
-def demanded(desk: Desk, task: TaskState, which: Exhibit) -> str:
-    """Return the diff or the transcript of a task that has one.
+def demanded(desk: Desk, task: TaskState, wanted: Sequence[Exhibit]) -> dict[Exhibit, str]:
+    """Return what there is of the diff and the transcript; what is missing is empty.
 
     Raises:
         UnknownTask: Nothing of the kind was handed in.
     """
-    text = exhibit(desk, task, which)
-    if not text:
-        msg = f"task {task.manifest.task_id!r} has no {which}"
+    found = {which: exhibit(desk, task, which) for which in wanted}
+    if not any(found.values()):
+        msg = f"task {task.manifest.task_id!r} has no {' and no '.join(wanted)}"
         raise UnknownTask(msg)
-    return text
+    return found

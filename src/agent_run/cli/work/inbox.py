@@ -1,43 +1,64 @@
-"""The work of `inbox`: what waits for a person, since when, and what to type next."""
+"""The work of `inbox`: what waits for a person, since when, and what to type next.
 
+What a person copies, the name of the task and the command, stands whole on a line of its own
+however narrow the terminal is; only sentences are broken.
+"""
+
+import textwrap
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from shutil import get_terminal_size
 from typing import Final
 
 from agent_run.cli.exits import Exit
-from agent_run.cli.speech import Json, Speech
+from agent_run.cli.speech import Speech
+from agent_run.cli.visible import visible
 from agent_run.cli.work.door import Door, opened
-from agent_run.cli.work.wording import moment, named, stamp
-from agent_run.ledger.state import FOR_A_PERSON, Status
-from agent_run.ledger.views import InboxRow, Kind, inbox_rows
+from agent_run.cli.work.wording import moment, named
+from agent_run.ledger.inbox import InboxRow, inbox_rows, item_json
+from agent_run.ledger.state import MAY_LAPSE
 from agent_run.wiring.opening import wall_clock
 
-_MAY_WAIT: Final = FOR_A_PERSON | {Status.WAITING}
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60))
-_NEXT: Final[dict[Kind, str]] = {
-    "decision": "agent-run review {name}",
-    "approval": "agent-run review {name} --approve",
-    "question": "agent-run review {name} --answer TEXT",
-    "scope": "agent-run review {name} --widen {paths}",
-}
+_LATEST: Final = datetime.max.replace(tzinfo=UTC)
+_MARGIN: Final = " " * 9
+_LONGEST: Final = 600
+_NARROWEST: Final = 30
 
 
 def inbox(speech: Speech) -> int:
-    """List what waits for a person, the oldest first."""
+    """List what waits for a person: what is overdue first, then the oldest."""
     with opened(speech) as door:
-        rows = sorted(_waiting(door), key=lambda item: item[1])
+        rows = list(_waiting(door))
+    now = wall_clock()
+    rows.sort(key=lambda row: (not row.is_overdue(now), row.since or _LATEST))
     if speech.as_json:
-        speech.object({"items": [_as_json(row, since) for row, since in rows]})
+        speech.object({"items": [item_json(row, now) for row in rows]})
         return Exit.DONE
     if not rows:
         speech.tell("nothing waits for a person")
         return Exit.DONE
-    now = wall_clock()
-    speech.table(
-        ("TASK", "KIND", "AGE", "UNTIL", "OWNER", "WHY", "NEXT"),
-        [_cells(row, age_of(now - since)) for row, since in rows],
-    )
+    width = get_terminal_size().columns if speech.to_terminal else None
+    for number, row in enumerate(rows):
+        speech.show(*([""] if number else []), *item_lines(row, now, width))
     return Exit.DONE
+
+
+def item_lines(row: InboxRow, now: datetime, width: int | None) -> Iterator[str]:
+    """Yield an item as lines; `None` as the width breaks no sentence."""
+    name = named(row.run_id, row.task_id)
+    state = ", ".join(_state(row, now))
+    if width is None or len(name) + 2 + len(state) <= width:
+        yield f"{name}  {state}"
+    else:
+        yield name
+        yield from _field("", state, width)
+    yield from _field("about", _subject(row), width)
+    yield from _field("why" if row.kind == "decision" else "asks", _why(row), width)
+    yield from _field("found", f'"{row.found}"' if row.found else "", width)
+    for path in row.wider_scope:
+        yield f"  path   {visible(path)}"
+    yield f"  next   {row.next}"
 
 
 def age_of(age: timedelta) -> str:
@@ -49,45 +70,47 @@ def age_of(age: timedelta) -> str:
     return f"{seconds}s"
 
 
-def _waiting(door: Door) -> Iterator[tuple[InboxRow, datetime]]:
+def _waiting(door: Door) -> Iterator[InboxRow]:
     rows = door.desk.store.tasks()
-    for run_id in dict.fromkeys(row.run_id for row in rows if row.status in _MAY_WAIT):
-        for item in inbox_rows(run_id, door.desk.run(run_id)):
-            page = door.desk.store.read(run_id, after=item.since - 1, limit=1)[0]
-            yield item, page.event().at
+    for run_id in dict.fromkeys(row.run_id for row in rows if row.status in MAY_LAPSE):
+        yield from inbox_rows(run_id, door.desk.run(run_id))
 
 
-def _next(row: InboxRow) -> str:
-    paths = " --widen ".join(f"'{path}'" for path in row.wider_scope)
-    return _NEXT[row.kind].format(name=named(row.run_id, row.task_id), paths=paths)
+def _state(row: InboxRow, now: datetime) -> Iterator[str]:
+    yield row.kind
+    if row.since is not None:
+        yield f"waits {age_of(now - row.since)}"
+    if row.is_overdue(now):
+        yield f"OVERDUE since {moment(row.deadline)}" if row.deadline else "OVERDUE"
+    elif row.deadline is not None:
+        yield f"until {moment(row.deadline)}"
+    if row.owner:
+        yield f"by {visible(row.owner)}"
+
+
+def _subject(row: InboxRow) -> str:
+    return f"{row.about}: {row.objective}" if row.about else row.objective
 
 
 def _why(row: InboxRow) -> str:
-    return f"{row.reason}: {row.text}" if row.reason else row.text
+    """Return the reason; words of the executor stand in quotes, for they are only its words."""
+    if row.kind == "approval":
+        return "may work on it begin?"
+    text = row.text
+    if len(text) > _LONGEST:
+        text = f"{text[:_LONGEST]}... ({len(text) - _LONGEST} characters more)"
+    return f'"{text}"' if row.said_by == "executor" else text
 
 
-def _cells(row: InboxRow, age: str) -> tuple[str, ...]:
-    return (
-        named(row.run_id, row.task_id),
-        row.kind,
-        age,
-        moment(row.deadline),
-        row.owner or "",
-        _why(row),
-        _next(row),
+def _field(name: str, value: str, width: int | None) -> Iterator[str]:
+    """Yield a sentence, broken between words where the terminal ends."""
+    seen = visible(value)
+    if not seen:
+        return
+    if width is None:
+        yield f"  {name:<6} {seen}".rstrip()
+        return
+    room = max(_NARROWEST, width)
+    yield from textwrap.wrap(
+        seen, room, initial_indent=f"  {name:<6} ", subsequent_indent=_MARGIN
     )
-
-
-def _as_json(row: InboxRow, since: datetime) -> Json:
-    return {
-        "run_id": row.run_id,
-        "task_id": row.task_id,
-        "kind": row.kind,
-        "reason": row.reason,
-        "text": row.text,
-        "wider_scope": list(row.wider_scope),
-        "since": stamp(since),
-        "deadline": stamp(row.deadline),
-        "owner": row.owner,
-        "next": _next(row),
-    }

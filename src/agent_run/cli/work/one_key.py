@@ -1,7 +1,7 @@
 """Deciding with one key: what can be decided about a task, asked of whoever looks at it."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import click
@@ -10,14 +10,21 @@ from agent_run.cli.speech import Speech
 from agent_run.cli.visible import visible
 from agent_run.ledger.state import Status, TaskState
 
-REASONS: Final = (
+OF_A_CHANGE: Final = (
     "it does not do what was asked",
     "it breaks a constraint",
     "tests are missing or wrong",
     "it changes too much",
     "it is not safe to merge",
 )
-"""What a rejection mostly means; anything else can be typed instead."""
+"""What a rejection of changed files mostly means; anything else can be typed instead."""
+OF_A_FINDING: Final = (
+    "what was found is right, and must be mended first",
+    "something is missing",
+    "it is wrong",
+    "it is not clear enough",
+)
+"""What a rejection of other work mostly means."""
 _WORDS: Final[Mapping[str, str]] = {
     "a": "approve",
     "r": "reject",
@@ -49,11 +56,13 @@ def _chosen(key: str, task: TaskState) -> tuple[str, object]:
         case "a":
             return "approve", True
         case "r":
-            return "reject", _reason()
+            return "reject", _reason(
+                OF_A_CHANGE if task.manifest.allowed_paths else OF_A_FINDING
+            )
         case "s":
-            return "ask", click.prompt("What should it know")
+            return "ask", _words("What should it know")
         case "w":
-            return "answer", click.prompt("Answer")
+            return "answer", _words("Answer")
         case _:
             return "widen", task.question.wider_scope if task.question else ()
 
@@ -72,8 +81,22 @@ def _keys(task: TaskState) -> str:
             return ""
 
 
-def _reason() -> str:
-    for number, reason in enumerate(REASONS, start=1):
+def _reason(reasons: Sequence[str]) -> str:
+    """Return a reason of the list, or the person's own; any other number is asked again."""
+    for number, reason in enumerate(reasons, start=1):
         click.echo(f"  {number}  {reason}")
-    said = str(click.prompt("Why (a number, or your own words)"))
-    return REASONS[int(said) - 1] if said in {str(n + 1) for n in range(len(REASONS))} else said
+    while True:
+        said = _words("Why (a number, or your own words)")
+        if not said.lstrip("-").isdecimal():
+            return said
+        if 1 <= int(said) <= len(reasons):
+            return reasons[int(said) - 1]
+        click.echo(f"{said} is not in the list, expected 1 to {len(reasons)}, or words")
+
+
+def _words(question: str) -> str:
+    """Return what the person typed; nothing is asked again."""
+    while True:
+        said = str(click.prompt(question)).strip()
+        if said:
+            return said

@@ -1,7 +1,7 @@
 """The work of `review`: look at what waits for a person, and decide."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, TypedDict, Unpack
 
 import click
@@ -12,6 +12,7 @@ from agent_run.cli.speech import Json, Speech
 from agent_run.cli.work.door import Door, opened
 from agent_run.cli.work.ending import Ending, ending_of
 from agent_run.cli.work.exhibits import exhibit
+from agent_run.cli.work.judgements import judged_json, judgements
 from agent_run.cli.work.listening import completed
 from agent_run.cli.work.one_key import can_ask, decision_by_key
 from agent_run.cli.work.recipes import after_decision
@@ -25,10 +26,18 @@ from agent_run.contract.verdict import Finding, Verdict
 from agent_run.engine.judge import approve, let_go
 from agent_run.errors import ContractError
 from agent_run.ledger.commands import Answer, Approve, Command, Decide, Widen
+from agent_run.ledger.inbox import inbox_row, item_json
 from agent_run.ledger.state import SETTLED, Status, TaskState
+from agent_run.ledger.words import against
+from agent_run.wiring.opening import wall_clock
 from agent_run.wiring.site import open_site
 
 _DECISIONS: Final = ("approve", "reject", "ask", "answer", "widen")
+_EXPECTED: Final = {
+    "reject": "a reason, for whoever works on it next",
+    "ask": "a question, for whoever works on it next",
+    "answer": "an answer",
+}
 _TAIL: Final = 20
 _DIFF: Final = 200
 _PATHS: Final = TypeAdapter[tuple[str, ...]](Paths)
@@ -70,6 +79,7 @@ def review(speech: Speech, *, task: str, **wish: Unpack[Wish]) -> int:
 
 def _decision(wish: Wish) -> str | None:
     decisions = [name for name in _DECISIONS if _said(wish, name)]
+    _refuse_empty(wish, decisions)
     if len(decisions) > 1:
         msg = f"one decision at a time, got --{' and --'.join(decisions)}"
         raise click.UsageError(msg, click.get_current_context())
@@ -80,6 +90,14 @@ def _decision(wish: Wish) -> str | None:
         msg = "--because goes with --approve"
         raise click.UsageError(msg, click.get_current_context())
     return decisions[0] if decisions else None
+
+
+def _refuse_empty(wish: Wish, decisions: Iterable[str]) -> None:
+    for name in decisions:
+        value = wish[name]  # type: ignore[literal-required]  # a name of the list above
+        if isinstance(value, str) and not value.strip():
+            msg = f"--{name} is empty, expected {_EXPECTED[name]}"
+            raise click.UsageError(msg, click.get_current_context())
 
 
 def _written_down(speech: Speech, task: str, decision: str, wish: Wish) -> int:
@@ -125,8 +143,8 @@ def _command(task: TaskState, wish: Wish, actor: str) -> Command:
     if wish["ask"] is not None:
         said = f"{actor} asks: {wish['ask']}"
         return Decide(task_id=task_id, actor=actor, verdict=_refusal(said), again=True)
-    said = wish["reject"] or "rejected without a reason"
-    return Decide(task_id=task_id, actor=actor, verdict=_refusal(said), again=wish["again"])
+    verdict = _refusal(wish["reject"] or "")
+    return Decide(task_id=task_id, actor=actor, verdict=verdict, again=wish["again"])
 
 
 def _decide(door: Door, run_id: RunId, task: TaskState, command: Command) -> None:
@@ -149,11 +167,9 @@ def _decide(door: Door, run_id: RunId, task: TaskState, command: Command) -> Non
 def _approval(task: TaskState, actor: str, because: str) -> Verdict:
     """Return the person's verdict; what the gates held against the work is named in it."""
     earlier = task.verdict
-    against = (
-        ", ".join(f"{one.gate} {one.reason}" for one in earlier.failures) if earlier else ""
-    )
+    spite = against(earlier) if earlier else ""
     said = f"approved by {actor}" + (f": {because}" if because else "")
-    said += f" in spite of: {against}" if against else ""
+    said += f" in spite of: {spite}" if spite else ""
     passed = [one for one in earlier.findings if one.outcome == "pass"] if earlier else []
     finding = Finding(gate="review", outcome="pass", reason="verified", evidence=said)
     return Verdict(findings=(*passed, finding), tree=earlier.tree if earlier else None)
@@ -193,20 +209,25 @@ def _show(door: Door, run_id: RunId, task_id: TaskId) -> None:
     task = ending.task
     diff = exhibit(door.desk, task, "diff")
     transcript = exhibit(door.desk, task, "transcript")
+    judged = judgements(door.desk, run_id, task_id)
+    row = inbox_row(run_id, task)
     told: Json = {
         **ending.as_json(),
         "standing": task.status.value,
         "returned": [verdict.model_dump(mode="json") for verdict in task.returned],
+        **judged_json(judged),
+        "item": item_json(row, wall_clock()) if row else None,
         "diff": diff,
         "transcript": transcript,
         "next": list(_choices(ending)),
     }
-    door.speech.answer(told, _lines(ending, diff, transcript))
+    facts = lines_of(run_id, task, ending.trace_id, judged)
+    door.speech.answer(told, _lines(ending, facts, diff, transcript))
 
 
-def _lines(ending: Ending, diff: str, transcript: str) -> Iterator[str]:
+def _lines(ending: Ending, facts: Iterable[str], diff: str, transcript: str) -> Iterator[str]:
     name = named(ending.run_id, ending.task.manifest.task_id)
-    yield from lines_of(ending.run_id, ending.task, ending.trace_id)
+    yield from facts
     head = diff.splitlines()
     if head:
         yield ""

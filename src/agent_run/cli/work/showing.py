@@ -1,38 +1,61 @@
 """The work of `show`: everything about one task."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from pydantic import JsonValue
 
 from agent_run.cli.exits import Exit
-from agent_run.cli.speech import Json, Speech
+from agent_run.cli.speech import Speech
 from agent_run.cli.work.door import opened
 from agent_run.cli.work.exhibits import Exhibit, demanded
+from agent_run.cli.work.judgements import Judgement, judged_json, judgements
 from agent_run.cli.work.wording import dumped, handed, moment, stamp
 from agent_run.contract.base import RunId
 from agent_run.contract.manifest import Manifest
 from agent_run.contract.record import Record
-from agent_run.contract.verdict import Verdict
-from agent_run.ledger.state import TaskState
+from agent_run.ledger.inbox import about, in_executors_words
+from agent_run.ledger.state import MAY_LAPSE, Status, TaskState
 from agent_run.ledger.views import spend_of
+from agent_run.ledger.words import MEANINGS
+
+_EXHIBITS: Final[tuple[Exhibit, ...]] = ("diff", "transcript")
 
 
-def show(speech: Speech, *, task: str, whole: Exhibit | None) -> int:
+def show(speech: Speech, *, task: str, diff: bool, transcript: bool) -> int:
     """Show what was asked, where it stands, what was handed in and what the gates found."""
     with opened(speech) as door:
         run_id, task_id = door.desk.locate(task)
         now = door.desk.run(run_id).tasks[task_id]
         trace_id = door.desk.trace_id(run_id)
-        text = demanded(door.desk, now, whole) if whole else ""
-    if whole:
-        told = {"task_id": task_id, "run_id": run_id, "trace_id": trace_id, whole: text}
-        speech.answer(told, text.splitlines())
-        return Exit.DONE
-    speech.answer(as_json(run_id, now, trace_id=trace_id), lines_of(run_id, now, trace_id))
+        if diff or transcript:
+            wanted = [
+                one for one, said in zip(_EXHIBITS, (diff, transcript), strict=True) if said
+            ]
+            found = demanded(door.desk, now, wanted)
+            told = {"task_id": task_id, "run_id": run_id, "trace_id": trace_id, **found}
+            speech.answer(told, _exhibited(found))
+            for which in (one for one, text in found.items() if not text):
+                speech.warn(f"task {task_id!r} has no {which}")
+            return Exit.DONE
+        judged = judgements(door.desk, run_id, task_id)
+    told = as_json(run_id, now, trace_id=trace_id) | judged_json(judged)
+    speech.answer(told, lines_of(run_id, now, trace_id, judged))
     return Exit.DONE
 
 
-def as_json(run_id: RunId, task: TaskState, *, trace_id: str) -> Json:
+def _exhibited(found: dict[Exhibit, str]) -> Iterator[str]:
+    """Yield what was found; where it is more than one thing, each under its name."""
+    for which, text in found.items():
+        if len(found) > 1 and text:
+            yield f"== {which}"
+        yield from text.splitlines()
+
+
+def as_json(run_id: RunId, task: TaskState, *, trace_id: str) -> dict[str, JsonValue]:
     """Return everything about a task as one object."""
+    waits = task.status in MAY_LAPSE
     return {
         "task_id": task.manifest.task_id,
         "run_id": run_id,
@@ -43,11 +66,13 @@ def as_json(run_id: RunId, task: TaskState, *, trace_id: str) -> Json:
         "claim": task.claim,
         "owner": task.owner,
         "expires_at": stamp(task.expires_at),
-        "needs": sorted(task.unmet),
+        "needs": [*sorted(task.unmet)],
         "reason": task.reason,
         "note": task.note,
         "question": dumped(task.question),
-        "deadline": stamp(task.deadline),
+        "deadline": stamp(task.deadline if waits else None),
+        "overdue": waits and task.overdue,
+        "about": about(task.manifest),
         "record": dumped(task.record),
         "observed": task.observed,
         "verdict": dumped(task.verdict),
@@ -59,27 +84,32 @@ def as_json(run_id: RunId, task: TaskState, *, trace_id: str) -> Json:
     }
 
 
-def lines_of(run_id: RunId, task: TaskState, trace_id: str) -> Iterator[str]:
+def lines_of(
+    run_id: RunId, task: TaskState, trace_id: str, judged: Sequence[Judgement]
+) -> Iterator[str]:
     """Yield everything about a task, a line each."""
     yield from _fields(
         ("task", task.manifest.task_id),
         ("run", run_id),
         ("trace", trace_id),
-        ("status", task.status + (f", {task.reason}" if task.reason else "")),
-        ("note", task.note),
+        ("about", about(task.manifest)),
+        ("status", _status(task)),
+        ("why" if task.status is Status.ESCALATED else "note", _note(task)),
         ("question", task.question.text if task.question else ""),
         ("attempt", f"{task.attempt} of {task.granted}"),
         ("claim", "" if task.claim is None else str(task.claim)),
         ("owner", task.owner or ""),
         ("until", moment(task.expires_at)),
+        ("answer by", _deadline(task)),
         ("spent", spend_of(task.spent)),
     )
+    if task.status is Status.ASKED and task.question:
+        yield from _several("asks for", task.question.wider_scope)
     yield from _manifest(task.manifest)
     if task.record is not None:
         yield from _record(task.record)
-    last = task.verdict
-    for verdict in (*task.returned, *((last,) if last and last not in task.returned else ())):
-        yield from _verdict(verdict)
+    for judgement in judged:
+        yield from _verdict(judgement)
     if task.result is not None:
         yield from _fields(("result", json.dumps(task.result)), ("rollback", task.rollback))
 
@@ -104,9 +134,27 @@ def _record(record: Record) -> Iterator[str]:
     yield from _fields(("  next", record.next_step), ("  error", record.error))
 
 
-def _verdict(verdict: Verdict) -> Iterator[str]:
-    yield from _fields(("verdict", verdict.outcome))
-    for finding in verdict.findings:
+def _status(task: TaskState) -> str:
+    meaning = f": {MEANINGS[task.reason]}" if task.reason else ""
+    returned = ", returned" if task.status is Status.READY and task.returned else ""
+    return f"{task.status}{returned}{meaning}"
+
+
+def _note(task: TaskState) -> str:
+    """Return the note; what the executor said stands in quotes, for it is only its word."""
+    theirs = task.status is Status.ESCALATED and in_executors_words(task)
+    return f'"{task.note}"' if theirs else task.note
+
+
+def _deadline(task: TaskState) -> str:
+    if task.status not in MAY_LAPSE or task.deadline is None:
+        return ""
+    return moment(task.deadline) + (", OVERDUE" if task.overdue else "")
+
+
+def _verdict(judgement: Judgement) -> Iterator[str]:
+    yield from _fields(("verdict", judgement.sentence()))
+    for finding in judgement.verdict.findings:
         named = ", ".join((*finding.paths, *finding.commands))
         said = f"{finding.gate} {finding.outcome}: {finding.reason}"
         yield from _fields(("  gate", f"{said} {named}".rstrip()))

@@ -32,6 +32,12 @@ from agent_run.wiring.site import open_executor
 
 _MOST_ROWS: Final = 100
 _SWEEPER: Final = "sweeper"
+_SWEPT: Final[dict[Kind, type[Expire | Lapse]]] = {
+    "expired": Expire,
+    "overdue": Lapse,
+    "undecided": Lapse,
+    "unapproved": Lapse,
+}
 _Place: TypeAlias = tuple[RunId, TaskId, int]
 """A record, by the page it stands on."""
 
@@ -198,7 +204,7 @@ def _place(row: TaskRow) -> _Place:
 
 
 def sweep(desk: Desk) -> int:
-    """Let go of claims that ran out and of questions nobody answered; return how many."""
+    """Let go of claims that ran out, and act on the silence of people; return how often."""
     swept = 0
     for run_id, command in _overdue(desk):
         try:
@@ -210,8 +216,7 @@ def sweep(desk: Desk) -> int:
 
 
 def _overdue(desk: Desk) -> Iterator[tuple[RunId, Command]]:
-    kinds: dict[Kind, type[Expire | Lapse]] = {"expired": Expire, "overdue": Lapse}
-    for kind, wish in kinds.items():
+    for kind, wish in _SWEPT.items():
         for row in desk.find(kind, limit=_MOST_ROWS):
             yield row.run_id, wish(task_id=row.task_id, actor=_SWEEPER)
 
