@@ -79,7 +79,7 @@ def test_a_review_beyond_the_budget_is_not_made_and_a_person_reads(stage: Stage)
     task = run.tasks[TASK]
     assert (task.status, asked.asked, spending(site)) == (Status.ESCALATED, [], [])
     assert task.verdict is not None
-    (finding,) = (one for one in task.verdict.findings if one.gate == "review")
+    (finding,) = (one for one in task.verdict.findings if one.gate == "model review")
     assert "the budget of task 'repo-142' does not allow it" in finding.evidence
 
 

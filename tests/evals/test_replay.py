@@ -11,7 +11,7 @@ from agent_run.gates.changes import ScopeGate
 from agent_run.gates.record import ConfidenceGate, RecordGate
 from agent_run.ports.gate import Gate
 from tests.support.books import Book
-from tests.support.stories import FAILED, PASSED, claim, judge, post, review, submit
+from tests.support.stories import FAILED, PASSED, claim, finding, judge, post, review, submit
 
 
 class _NoCache:
@@ -106,3 +106,10 @@ def test_every_attempt_is_judged_again_and_people_are_not() -> None:
 def test_a_run_that_was_never_judged_has_nothing_to_replay() -> None:
     assert _again(Book().tell(post(), claim(), submit(2))) == []
     assert _again(Book().tell(post(), claim(), submit(2), judge(PASSED)))[0].then == "pass"
+
+
+def test_what_a_model_thought_of_the_change_is_no_persons_decision() -> None:
+    book = Book().tell(post(), claim(), submit(2))
+    book.tell(judge(Verdict(findings=(finding("pass", "verified", "model review"),))))
+
+    assert len(list(exhibits(book.pages))) == 1

@@ -1,6 +1,6 @@
 """The verdict: what the gates found. Given by someone other than the executor."""
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import Field, ModelWrapValidatorHandler, computed_field, model_validator
 
@@ -32,6 +32,10 @@ Reason: TypeAlias = Literal[
 ]
 
 
+PERSON_GATE: Final = "review"
+"""The gate that a person's own verdict is filed under; no other gate may have this name."""
+
+
 class Finding(Contract):
     """One gate's answer, with the evidence that lets a reader check it."""
 
@@ -52,6 +56,11 @@ class Verdict(Contract):
     findings: tuple[Finding, ...] = Field(min_length=1)
     tree: str | None = Field(default=None, max_length=64)
     """The git tree that was judged. `None` means that no files were judged."""
+
+    @property
+    def by_a_person(self) -> bool:
+        """Whether a person gave it."""
+        return any(finding.gate == PERSON_GATE for finding in self.findings)
 
     @model_validator(mode="wrap")
     @classmethod

@@ -26,7 +26,6 @@ from agent_run.ports.workspace import Candidate
 How: TypeAlias = Literal["same", "changed", "new", "kept"]
 
 _NEEDS_FILES: Final = frozenset({"scope", "commands", "invariants", "diff size"})
-_PERSON: Final = "review"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +124,7 @@ def exhibits(pages: Sequence[Page]) -> Iterator[Exhibit]:
             case _:
                 verdict = getattr(event, "verdict", None)
                 record = submitted.get(event.task_id)
-                if isinstance(verdict, Verdict) and record and not _is_persons(verdict):
+                if isinstance(verdict, Verdict) and record and not verdict.by_a_person:
                     commit = _commit(getattr(event, "result", None))
                     yield _exhibit(manifests[event.task_id], record, verdict, commit)
 
@@ -246,7 +245,3 @@ def _exhibit(
         verdict=verdict,
         commit=commit,
     )
-
-
-def _is_persons(verdict: Verdict) -> bool:
-    return any(finding.gate == _PERSON for finding in verdict.findings)

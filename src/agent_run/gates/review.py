@@ -62,7 +62,7 @@ class ReviewGate:
     meter: Meter
     blob: Callable[[str], bytes | None]
     """Returns what the ledger keeps under a digest."""
-    name: str = "review"
+    name: str = "model review"
     held_to: Callable[[Purse], Purse] = lambda purse: purse
     """Returns a purse that is held to more than the budgets of task and run."""
 

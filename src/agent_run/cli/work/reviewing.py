@@ -22,7 +22,7 @@ from agent_run.contract.base import RunId, TaskId
 from agent_run.contract.manifest import Paths
 from agent_run.contract.paths import fault_of
 from agent_run.contract.payload import payload_faults
-from agent_run.contract.verdict import Finding, Verdict
+from agent_run.contract.verdict import PERSON_GATE, Finding, Verdict
 from agent_run.engine.judge import approve, let_go
 from agent_run.errors import ContractError
 from agent_run.ledger.commands import Answer, Approve, Command, Decide, Widen
@@ -171,12 +171,12 @@ def _approval(task: TaskState, actor: str, because: str) -> Verdict:
     said = f"approved by {actor}" + (f": {because}" if because else "")
     said += f" in spite of: {spite}" if spite else ""
     passed = [one for one in earlier.findings if one.outcome == "pass"] if earlier else []
-    finding = Finding(gate="review", outcome="pass", reason="verified", evidence=said)
+    finding = Finding(gate=PERSON_GATE, outcome="pass", reason="verified", evidence=said)
     return Verdict(findings=(*passed, finding), tree=earlier.tree if earlier else None)
 
 
 def _refusal(said: str) -> Verdict:
-    finding = Finding(gate="review", outcome="fail", reason="review_rejected", evidence=said)
+    finding = Finding(gate=PERSON_GATE, outcome="fail", reason="review_rejected", evidence=said)
     return Verdict(findings=(finding,))
 
 

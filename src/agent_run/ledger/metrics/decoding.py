@@ -8,10 +8,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 from agent_run.contract.budget import DEFAULT_ATTEMPTS
+from agent_run.contract.verdict import PERSON_GATE
 from agent_run.ledger.metrics.facts import NO_LIMITS, NO_MONEY, Amount, Failure, Limits
-
-PERSON_GATE: Final = "review"
-"""The gate that a person's own verdict is filed under."""
 
 _BY_A_PERSON: Final = f'"gate":"{PERSON_GATE}"'
 _USUAL: Final = Limits(attempts=DEFAULT_ATTEMPTS)

@@ -7,12 +7,11 @@ from typing import Final
 from pydantic import JsonValue
 
 from agent_run.contract.base import Contract, RunId
-from agent_run.contract.verdict import Finding
+from agent_run.contract.verdict import PERSON_GATE, Finding
 from agent_run.engine.judge import JUDGE
 from agent_run.ledger.events import TaskAccepted, TaskFailed, TaskReturned
 from agent_run.ledger.pages import Page
 
-_PERSON: Final = "review"
 _KINDS: Final = frozenset({"task_accepted", "task_returned", "task_failed"})
 
 
@@ -61,7 +60,7 @@ def decisions_of(pages: Iterable[Page]) -> dict[str, Decision]:
 
 def _decision(event: TaskAccepted | TaskReturned | TaskFailed) -> Decision | None:
     findings = event.verdict.findings if event.verdict else ()
-    said = next((one for one in findings if one.gate == _PERSON), None)
+    said = next((one for one in findings if one.gate == PERSON_GATE), None)
     if said is None or event.actor == JUDGE:  # a model that reviews speaks through the judge
         return None
     approved = said.outcome == "pass"
