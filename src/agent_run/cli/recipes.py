@@ -3,7 +3,7 @@
 import click
 
 from agent_run.cli.declaring import works_in
-from agent_run.cli.values import NAME, TEXT
+from agent_run.cli.values import NAME, SHARE, TEXT
 
 
 @works_in("agent_run.cli.work.recipes:qa")
@@ -21,7 +21,7 @@ from agent_run.cli.values import NAME, TEXT
 )
 @click.option(
     "--min-confidence",
-    type=click.FloatRange(0, 1),
+    type=SHARE,
     metavar="X",
     help="How sure a check must be, instead of what the checklist says.",
 )
@@ -30,6 +30,13 @@ from agent_run.cli.values import NAME, TEXT
 )
 @click.option("--style", metavar="PATH", help="Rules for tone: a Vale style folder or file.")
 @click.option("--lexicon", metavar="FILE", help="Phrases that must or must not stand.")
+@click.option(
+    "--allow-host",
+    "allow_hosts",
+    multiple=True,
+    metavar="HOST",
+    help="A host that links may lead to although it is private. May be given more than once.",
+)
 @click.option("--model", type=TEXT, metavar="NAME", help="A model that reads the drafts, too.")
 @click.option("--reflect", is_flag=True, help="Let the results be looked at once more.")
 @click.option("--fresh", is_flag=True, help="Check everything again, whatever is known.")

@@ -9,7 +9,7 @@ from tests.docs.test_tutorial import _BLOCK, DOCS, commands_of, is_shown_by, run
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("page", "count"), [("content-qa.md", 9), ("configure.md", 7)])
+@pytest.mark.parametrize(("page", "count"), [("content-qa.md", 12), ("configure.md", 7)])
 def test_the_page_shows_what_really_happens(tmp_path: Path, page: str, count: int) -> None:
     (tmp_path / "agent-run.toml").write_text("")
     shutil.copytree(DOCS.parent / "examples", tmp_path / "examples")

@@ -88,6 +88,7 @@ def test_without_any_answer_nothing_is_broken_and_a_person_looks() -> None:
     assert rules(check) == ["links.unsure", "links.unsure"]
     assert "it may be the network here" in check.remarks[0].message
     assert (check.status, check.confidence, check.whole) == ("blocked", 0.0, False)
+    assert "2 could not be checked; 1:6 'http://127.0.0.1:1/' cannot be reached" in check.notes
 
 
 @pytest.mark.parametrize(

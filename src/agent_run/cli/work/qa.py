@@ -24,7 +24,7 @@ from agent_run.recipes.qa.keeping import refresh, write_report
 from agent_run.recipes.qa.planning import Wanted
 from agent_run.recipes.qa.rendering import FORMATS
 from agent_run.recipes.qa.reporting import Report, Verdict, plan_json
-from agent_run.recipes.qa.rules import Rules
+from agent_run.recipes.qa.rules import Rules, host_names
 from agent_run.recipes.qa.running import (
     Shop,
     check_drafts,
@@ -52,6 +52,7 @@ class Wish(TypedDict):
     accept: tuple[str, ...]
     style: str | None
     lexicon: str | None
+    allow_hosts: tuple[str, ...]
     model: str | None
     reflect: bool
     fresh: bool
@@ -129,6 +130,7 @@ def _wanted(door: Door, checklist: Path, wish: Wish) -> Wanted:
         lexicon=_existing("lexicon", wish["lexicon"]),
         accept=words,
         offline=wish["offline"],
+        allow_hosts=host_names(wish["allow_hosts"]),
     )
     return Wanted(
         checklist=read_checklist(checklist),

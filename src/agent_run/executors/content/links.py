@@ -252,15 +252,17 @@ def _verdict(draft: Draft, answers: Answers, key: str) -> Check:
 
 
 def _counts(remarks: Sequence[Remark], total: int, unsure: int) -> str:
+    """Return how many links are what, and the first of the gravest in its own words."""
+    if not total:
+        return "no links"
     errors = [one for one in remarks if one.severity == "error"]
     found = [f"{len(errors)} broken"] if errors else []
     if unsure:
         found.append(f"{unsure} could not be checked")
     told = f"{counted(total, 'link')}: {', '.join(found) or 'none broken'}"
-    if not errors:
-        return told if total else "no links"
-    first = errors[0]
-    return f"{told}; {first.line}:{first.column} {first.message}"
+    doubts = (one for one in remarks if one.severity == "warning")
+    first = errors[0] if errors else next(doubts, None)
+    return f"{told}; {first.line}:{first.column} {first.message}" if first else told
 
 
 def _remark(draft: Draft, link: Link, answer: Answer) -> Remark:

@@ -75,10 +75,13 @@ def digest_of(*parts: object) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def blocked(rule: str, reason: str, *, cache_key: str = "") -> Check:
-    """Return the check of a draft that could not be looked at, with the one reason why."""
+def blocked(rule: str, reason: str, *, whole: bool = True) -> Check:
+    """Return the check of a draft that could not be looked at, with the one reason why.
+
+    It is not `whole` if another time may tell more about the very same draft.
+    """
     remark = Remark(rule, "error", 1, 1, "", reason)
-    return Check("blocked", 0.0, reason, (remark,), cache_key, whole=False)
+    return Check("blocked", 0.0, reason, (remark,), "", whole=whole)
 
 
 def counted(number: int, noun: str, several: str = "") -> str:

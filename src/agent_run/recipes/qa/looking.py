@@ -134,7 +134,9 @@ async def _look(
             return Look(checker.name, kept, cached=True)
         check = await checker.check(draft, seconds=seconds)
     except (InvalidDocument, Unfit) as error:
-        return Look(checker.name, blocked(f"{checker.name}.draft", str(error)))
+        missing = isinstance(error, Unfit)  # what is not installed may be so next time
+        told = blocked(f"{checker.name}.draft", str(error), whole=not missing)
+        return Look(checker.name, told)
     if (
         check.whole and check.status != "blocked"
     ):  # what could not be looked at may be looked at next time

@@ -190,6 +190,7 @@ def _record(
         "remarks_in_all": len(check.remarks),
         "over": ["tokens"] if opinion and opinion.unpaid else [],
         "model": opinion.by if opinion and opinion.requests else None,
+        "whole": check.whole,
     }
     return record.model_copy(
         update={
