@@ -99,3 +99,35 @@ def test_a_price_that_is_none_gets_a_sentence(project: Path) -> None:
 
     assert done.returncode == 2
     assert "price 'cheap' is not like 'gpt-5=1.25/10'" in done.stderr
+
+
+def test_who_could_do_it_is_named_where_nobody_is(project: Path) -> None:
+    done = agent_run(project, "run", "code-fix", "false", "x.py")
+
+    assert done.returncode == 2
+    assert "steps[0].executor: is missing, expected one of idler, writer, aider" in done.stderr
+
+
+def test_a_name_that_is_neither_a_file_nor_a_recipe_is_told_the_recipes(project: Path) -> None:
+    done = agent_run(project, "run", "nope")
+
+    assert done.returncode == 2
+    assert "'nope' is neither a file nor a recipe, expected a plan or one of" in done.stderr
+    assert "code-fix, documentation-review, email-qa" in done.stderr
+
+
+def test_an_executor_that_is_configured_wrongly_is_said_to_be(project: Path) -> None:
+    with (project / "agent-run.toml").open("a") as file:
+        file.write('\n[executors.nobody]\nfunction = "not.there:at_all"\n')
+
+    done = agent_run(project, "run", "bad.yaml")
+
+    assert done.returncode == 2
+    assert "function 'not.there:at_all' cannot be loaded" in done.stderr
+
+
+def test_an_empty_turn_of_a_conversation_is_refused(project: Path) -> None:
+    done = agent_run(project, "configure", "--run", "c1", " ")
+
+    assert done.returncode == 2
+    assert done.stderr == "agent-run: a TEXT is empty, expected what you want to say\n"

@@ -13,14 +13,17 @@ from agent_run.contract.values import faults_of
 from agent_run.ports.executor import Executor
 
 
-def unfit_inputs(plan: Plan, executors: Mapping[str, Executor]) -> Iterator[str]:
+def unfit_inputs(
+    plan: Plan, executors: Mapping[str, Executor], *, given_later: bool = False
+) -> Iterator[str]:
     """Yield a sentence for each key of an input that its step's executor cannot take.
 
-    Who does the steps that name nobody stands under the empty name.
+    Who does the steps that name nobody stands under the empty name. With `given_later`, an
+    input that is missing is no fault.
     """
     for number, step in enumerate(plan.manifests()):
         # What a step that needs others is handed shows when they are done.
-        if step.input is not None or not step.needs:
+        if step.input is not None or not (step.needs or given_later):
             yield from _told(f"steps[{number}].input", step, executors)
     for number, step in enumerate(plan.final):
         # A final step without an input is handed what came of the others.

@@ -90,8 +90,13 @@ def planned(run: RunState, run_id: RunId) -> Plan:
     return Plan.model_validate(document["plan"])
 
 
-def fit(plan: Plan, crew: Crew) -> Plan:
+def fit(
+    plan: Plan, crew: Crew, *, others: Iterable[str] = (), given_later: bool = False
+) -> Plan:
     """Return the plan with the types of its executors filled in, if everything fits.
+
+    `others` are executors that could be named as well; they are told to who named nobody.
+    With `given_later`, steps without an input will get one.
 
     Raises:
         InvalidDocument: It does not; `faults` names each place.
@@ -100,8 +105,8 @@ def fit(plan: Plan, crew: Crew) -> Plan:
     final = tuple(_typed(step, crew) for step in plan.final)
     fitted = plan.model_copy(update={"steps": steps, "final": final})
     everybody = {**crew.executors, **({"": crew.fallback} if crew.fallback else {})}
-    unfit = unfit_inputs(fitted, everybody)
-    faults = [*_nobody(fitted, crew), *unfit, *_misfits(fitted.manifests())]
+    unfit = unfit_inputs(fitted, everybody, given_later=given_later)
+    faults = [*_nobody(fitted, crew, others), *unfit, *_misfits(fitted.manifests())]
     if faults:
         raise InvalidDocument("\n".join(faults), tuple(faults))
     return fitted
@@ -204,15 +209,16 @@ def _typed(step: Manifest, crew: Crew) -> Manifest:
     return step.model_copy(update=update) if update else step
 
 
-def _nobody(plan: Plan, crew: Crew) -> Iterable[str]:
+def _nobody(plan: Plan, crew: Crew, others: Iterable[str]) -> Iterable[str]:
     places = [(f"steps[{n}]", step) for n, step in enumerate(plan.steps)]
     places += [(f"final[{n}]", step) for n, step in enumerate(plan.final)]
-    known = ", ".join(sorted(crew.executors)) or "none"
+    known = ", ".join(dict.fromkeys((*sorted(crew.executors.keys() - {NESTED}), *others)))
+    expected = f"expected one of {known}" if known else "and there is no executor to name"
     for place, step in places:
         if step.executor is None and crew.fallback is None:
-            yield f"{place}.executor: is missing, expected one of {known}"
+            yield f"{place}.executor: is missing, {expected}"
         elif step.executor not in (None, NESTED, *crew.executors):
-            yield f"{place}.executor: is {step.executor!r}, expected one of {known}"
+            yield f"{place}.executor: is {step.executor!r}, {expected}"
 
 
 def _misfits(steps: Sequence[Manifest]) -> Iterable[str]:

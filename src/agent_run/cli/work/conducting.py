@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from agent_run.cli.work.documents import load_as, read_file
 from agent_run.cli.work.recipes import NAMES, OWN, Checks, on_drafts, recipe_named
+from agent_run.cli.work.running import known_executors
 from agent_run.contract.manifest import Manifest
 from agent_run.contract.plan import Plan
 from agent_run.desk import Desk
@@ -266,7 +267,8 @@ def _plan(file: str, settings: Settings) -> Plan:
     if not isinstance(document, Plan):
         msg = f"{file}: is not a plan"
         raise InvalidDocument(msg)
-    return fit(document, crew_for(document, settings))
+    crew, others = crew_for(document, settings), known_executors(settings)
+    return fit(document, crew, others=others, given_later=True)
 
 
 def _configured(settings: Settings) -> JsonValue:

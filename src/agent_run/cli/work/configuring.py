@@ -46,6 +46,9 @@ def configure(
     if not said and run_id is None:
         msg = "nothing was said: give a TEXT, or the conversation to go on with by --run"
         raise ContractError(msg)
+    if any(not text.strip() for text in said):
+        msg = "a TEXT is empty, expected what you want to say"
+        raise ContractError(msg)
     with opened(speech, writes=True) as door:
         name = run_id or f"{RECIPE}-{new_trace()[:8]}"
         if model is not None:

@@ -1,16 +1,18 @@
 """The work of `run` and `resume`: a whole plan, from a file or from where its ledger stands."""
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, TypedDict, Unpack
 
 from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Speech
-from agent_run.cli.work.documents import load_as, read_file
+from agent_run.cli.work.documents import STDIN, load_as, read_file
 from agent_run.cli.work.door import Door, opened
 from agent_run.cli.work.executing import fenced, warn_of_fence
 from agent_run.cli.work.listening import completed, transcript
 from agent_run.cli.work.recipes import (
+    NAMES,
     OURS,
     Checks,
     built_in_executors,
@@ -25,13 +27,16 @@ from agent_run.engine.loop import Crew
 from agent_run.engine.runs import Ending, Outcome, ending, fit, planned, run_plan
 from agent_run.engine.runs import resume as go_on
 from agent_run.engine.site import Site
-from agent_run.errors import AlreadyPosted, ContractError, InvalidDocument
+from agent_run.errors import AlreadyPosted, InvalidDocument
+from agent_run.executors.presets.catalogue import PRESETS
 from agent_run.ledger.state import FOR_A_PERSON
 from agent_run.ledger.views import status_rows
 from agent_run.ports.executor import Executor
 from agent_run.wiring.settings import FenceMode, Settings
 from agent_run.wiring.site import Wanted, open_executor, open_site
 
+BUILT_IN: Final = "agent:"
+"""How the name of the built-in agent begins; the rest is its model."""
 _CODES: Final[Mapping[Ending, Exit]] = {
     "accepted": Exit.DONE,
     "failed": Exit.FAILED,
@@ -67,7 +72,7 @@ def run(
     with opened(speech, writes=True, dry_run=dry_run) as door:
         settings = fenced(door.settings, wish["fence"])
         crew = _crew(door, settings, (*document.steps, *document.final), wish)
-        fitted = fit(document, crew)
+        fitted = fit(document, crew, others=known_executors(settings))
         name = run_id or _free_name(door, document)
         if dry_run:
             speech.answer({"run_id": name, "fits": True}, (f"run {name} would fit",))
@@ -95,6 +100,10 @@ def _read(plan: str, arguments: tuple[str, ...]) -> Plan:
     if arguments:
         msg = f"plan {plan!r} takes no arguments, got {' '.join(arguments)!r}"
         raise InvalidDocument(msg)
+    if plan != STDIN and not os.path.lexists(plan):
+        recipes = ", ".join(NAMES)
+        msg = f"{plan!r} is neither a file nor a recipe, expected a plan or one of {recipes}"
+        raise InvalidDocument(msg)
     document = load_as(read_file(plan), "plan")
     if not isinstance(document, Plan):
         msg = f"{plan}: is not a plan"
@@ -115,16 +124,20 @@ def _crew(door: Door, settings: Settings, steps: Iterable[Manifest], wish: Wish)
         if name.startswith(OURS):
             executors.update(built_in_executors(door))
             continue
-        try:
-            executors[name] = open_executor(name, settings, desk=door.desk)
-        except ContractError:
+        if name not in known_executors(settings) and not name.startswith(BUILT_IN):
             continue  # `fit` names every step that has nobody, all in one go
+        executors[name] = open_executor(name, settings, desk=door.desk)
     fallback = None
     if wish["command"] or wish["executor"] or settings.executor:
         wanted, command = wish["executor"], wish["command"]
         fallback = open_executor(wanted, settings, command=command, desk=door.desk)
     crew = Crew(executors, fallback, owner=wish["owner"] or settings.owner)
     return replace(crew, at_once=wish["parallel"]) if wish["parallel"] else crew
+
+
+def known_executors(settings: Settings) -> tuple[str, ...]:
+    """Return whom a step may name: the configured executors, then those that are built in."""
+    return (*sorted(settings.executors), *sorted(PRESETS.keys() - settings.executors.keys()))
 
 
 def _free_name(door: Door, plan: Plan) -> RunId:
