@@ -40,15 +40,16 @@ OBSERVED: dict[str, JsonValue] = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print CPU seconds for each size and form, and the ratio to `status --json`."""
+    """Print CPU seconds for each size and form, and the ratio to `--help`."""
     sizes = [int(size) for size in arguments] or list(SIZES)
     print(f"{'steps':>7} {'pages':>7} {'form':12} {'cpu s':>7} {'x empty':>8}")
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             pages = _ledger(Path(folder), size)
             empty = min(_cpu(["--help"], Path(folder)) for _ in range(ROUNDS))
-            for form in ("", "--json", "--prometheus"):
+            for form in ("", "--json", "--prometheus", "--html"):
                 asked = ["metrics", *([form] if form else [])]
+                asked += ["page.html"] if form == "--html" else []
                 took = min(_cpu(asked, Path(folder)) for _ in range(ROUNDS))
                 name = form or "table"
                 ratio = took / empty
@@ -101,7 +102,13 @@ def _commands(start: int, count: int) -> Iterator[Command]:
 
 def _cpu(arguments: Sequence[str], folder: Path) -> float:
     tool = str(Path(sys.executable).parent / "agent-run")
-    clean = {key: value for key, value in os.environ.items() if "AGENT_RUN" not in key}
+    # Without kept bytecode every start would compile what was changed since.
+    unwanted = ("AGENT_RUN", "PYTHONDONTWRITEBYTECODE")
+    clean = {
+        key: value
+        for key, value in os.environ.items()
+        if not any(word in key for word in unwanted)
+    }
     before = _children()
     subprocess.run([tool, *arguments], cwd=folder, check=True, capture_output=True, env=clean)
     return _children() - before
