@@ -212,7 +212,7 @@ def _typed(step: Manifest, crew: Crew) -> Manifest:
 def _nobody(plan: Plan, crew: Crew, others: Iterable[str]) -> Iterable[str]:
     places = [(f"steps[{n}]", step) for n, step in enumerate(plan.steps)]
     places += [(f"final[{n}]", step) for n, step in enumerate(plan.final)]
-    known = ", ".join(dict.fromkeys((*sorted(crew.executors.keys() - {NESTED}), *others)))
+    known = ", ".join(dict.fromkeys((*sorted(crew.executors), *others)))
     expected = f"expected one of {known}" if known else "and there is no executor to name"
     for place, step in places:
         if step.executor is None and crew.fallback is None:
