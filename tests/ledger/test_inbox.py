@@ -1,6 +1,7 @@
 """An item of the inbox says what it is about, what was found, and what to type."""
 
-from typing import Any
+import shlex
+from typing import Any, get_args
 
 import pytest
 
@@ -137,7 +138,7 @@ def test_undecided_gates_say_so() -> None:
 
 
 def test_no_word_of_a_reason_is_an_internal_one() -> None:
-    assert set(MEANINGS) == set(Reason.__args__)
+    assert set(MEANINGS) == set(get_args(Reason))
     for reason, meaning in MEANINGS.items():
         assert "_" not in meaning
         failed = Verdict(findings=(finding("fail", reason),))
@@ -171,3 +172,12 @@ def test_an_item_as_json_has_every_key_whatever_it_is_about() -> None:
         "owner": None,
         "next": f"agent-run review run/{TASK} --approve",
     }
+
+
+def test_a_command_is_safe_to_copy_whatever_an_executor_asked_for() -> None:
+    hostile = Question(text="May I?", wider_scope=("a'; touch hacked; '",))
+    ask = wished.Ask(task_id=TASK, actor="ada", claim=2, question=hostile)
+
+    words = shlex.split(item(given(post(), claim(), ask)).next)
+
+    assert words == ["agent-run", "review", f"run/{TASK}", "--widen", "a'; touch hacked; '"]

@@ -1,6 +1,6 @@
 """Everything that waits for a person has its deadline, and one policy for silence."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -168,7 +168,7 @@ def test_an_approval_is_waited_for_from_when_nothing_else_is_missing() -> None:
     ],
 )
 def test_only_a_deadline_that_leads_elsewhere_is_worth_waiting_for(
-    name: str, policy: str, moves: Sequence[str]
+    name: str, policy: str, *, moves: bool
 ) -> None:
     run = ITEMS[name](on_silence=policy)
 

@@ -15,7 +15,7 @@ from agent_run.contract.base import RunId, TaskId
 from agent_run.contract.manifest import Manifest
 from agent_run.contract.verdict import Reason
 from agent_run.ledger.state import RunState, Status, TaskState
-from agent_run.ledger.words import MEANINGS, first_line, named, stamp
+from agent_run.ledger.words import MEANINGS, first_line, named, stamp, widening
 
 Kind: TypeAlias = Literal["question", "scope", "decision", "approval"]
 
@@ -64,8 +64,8 @@ class InboxRow:
     @property
     def next(self) -> str:
         """What to type, ready to be copied."""
-        paths = "".join(f" --widen '{path}'" for path in self.wider_scope)
-        return _NEXT[self.kind].format(name=named(self.run_id, self.task_id), paths=paths)
+        name, paths = named(self.run_id, self.task_id), widening(self.wider_scope)
+        return _NEXT[self.kind].format(name=name, paths=paths)
 
 
 def inbox_rows(run_id: RunId, run: RunState) -> Iterator[InboxRow]:

@@ -3,7 +3,7 @@
 Every sentence that tells a time or a finding uses these, so that all of them read alike.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -45,6 +45,12 @@ def stamp(at: datetime | None) -> str | None:
 def named(run_id: RunId, task_id: TaskId) -> str:
     """Return how a task is called on a command line."""
     return task_id if run_id == task_id else f"{run_id}/{task_id}"
+
+
+def widening(paths: Iterable[str]) -> str:
+    """Return the options that allow `paths`, safe to be copied whatever the paths are."""
+    quoted = ("'" + path.replace("'", "'\"'\"'") + "'" for path in paths)
+    return "".join(f" --widen {path}" for path in quoted)
 
 
 def against(verdict: Verdict) -> str:

@@ -30,13 +30,13 @@ def exhibit(desk: Desk, task: TaskState, which: Exhibit) -> str:
     return content.decode("utf-8", "backslashreplace")
 
 
-def demanded(desk: Desk, task: TaskState, wanted: Sequence[Exhibit]) -> dict[Exhibit, str]:
+def demanded(desk: Desk, task: TaskState, wanted: Sequence[Exhibit]) -> dict[str, str]:
     """Return what there is of the diff and the transcript; what is missing is empty.
 
     Raises:
         UnknownTask: Nothing of the kind was handed in.
     """
-    found = {which: exhibit(desk, task, which) for which in wanted}
+    found: dict[str, str] = {which: exhibit(desk, task, which) for which in wanted}
     if not any(found.values()):
         msg = f"task {task.manifest.task_id!r} has no {' and no '.join(wanted)}"
         raise UnknownTask(msg)

@@ -58,7 +58,7 @@ def item_lines(row: InboxRow, now: datetime, width: int | None) -> Iterator[str]
     yield from _field("found", f'"{row.found}"' if row.found else "", width)
     for path in row.wider_scope:
         yield f"  path   {visible(path)}"
-    yield f"  next   {row.next}"
+    yield from _command(row, width)
 
 
 def age_of(age: timedelta) -> str:
@@ -100,6 +100,18 @@ def _why(row: InboxRow) -> str:
     if len(text) > _LONGEST:
         text = f"{text[:_LONGEST]}... ({len(text) - _LONGEST} characters more)"
     return f'"{text}"' if row.said_by == "executor" else text
+
+
+def _command(row: InboxRow, width: int | None) -> Iterator[str]:
+    """Yield what to type; where that is too long, what shows the item and asks for one key."""
+    command = row.next
+    if width is not None and len(command) > width:
+        command = f"agent-run review {named(row.run_id, row.task_id)}"
+    if width is None or len(_MARGIN) + len(command) <= width:
+        yield f"  next   {command}"
+        return
+    yield "  next"
+    yield command
 
 
 def _field(name: str, value: str, width: int | None) -> Iterator[str]:

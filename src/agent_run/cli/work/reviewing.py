@@ -28,7 +28,7 @@ from agent_run.errors import ContractError
 from agent_run.ledger.commands import Answer, Approve, Command, Decide, Widen
 from agent_run.ledger.inbox import inbox_row, item_json
 from agent_run.ledger.state import SETTLED, Status, TaskState
-from agent_run.ledger.words import against
+from agent_run.ledger.words import against, widening
 from agent_run.wiring.opening import wall_clock
 from agent_run.wiring.site import open_site
 
@@ -252,7 +252,7 @@ def _choices(ending: Ending) -> Iterator[str]:
     begin = f"agent-run review {named(ending.run_id, task.manifest.task_id)}"
     match task.status:
         case Status.ASKED if task.question and task.question.wider_scope:
-            yield begin + "".join(f" --widen '{path}'" for path in task.question.wider_scope)
+            yield begin + widening(task.question.wider_scope)
             yield f"{begin} --answer TEXT"
         case Status.ASKED:
             yield f"{begin} --answer TEXT"

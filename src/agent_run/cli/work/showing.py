@@ -7,7 +7,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from agent_run.cli.exits import Exit
-from agent_run.cli.speech import Speech
+from agent_run.cli.speech import Json, Speech
 from agent_run.cli.work.door import opened
 from agent_run.cli.work.exhibits import Exhibit, demanded
 from agent_run.cli.work.judgements import Judgement, judged_json, judgements
@@ -29,23 +29,22 @@ def show(speech: Speech, *, task: str, diff: bool, transcript: bool) -> int:
         run_id, task_id = door.desk.locate(task)
         now = door.desk.run(run_id).tasks[task_id]
         trace_id = door.desk.trace_id(run_id)
-        if diff or transcript:
-            wanted = [
-                one for one, said in zip(_EXHIBITS, (diff, transcript), strict=True) if said
-            ]
-            found = demanded(door.desk, now, wanted)
-            told = {"task_id": task_id, "run_id": run_id, "trace_id": trace_id, **found}
-            speech.answer(told, _exhibited(found))
-            for which in (one for one, text in found.items() if not text):
-                speech.warn(f"task {task_id!r} has no {which}")
-            return Exit.DONE
+        asked = zip(_EXHIBITS, (diff, transcript), strict=True)
+        wanted = [which for which, is_asked in asked if is_asked]
+        found = demanded(door.desk, now, wanted) if wanted else {}
         judged = judgements(door.desk, run_id, task_id)
+    if found:
+        shown: Json = {"task_id": task_id, "run_id": run_id, "trace_id": trace_id}
+        speech.answer({**shown, **found}, _exhibited(found))
+        for which in (one for one, text in found.items() if not text):
+            speech.warn(f"task {task_id!r} has no {which}")
+        return Exit.DONE
     told = as_json(run_id, now, trace_id=trace_id) | judged_json(judged)
     speech.answer(told, lines_of(run_id, now, trace_id, judged))
     return Exit.DONE
 
 
-def _exhibited(found: dict[Exhibit, str]) -> Iterator[str]:
+def _exhibited(found: dict[str, str]) -> Iterator[str]:
     """Yield what was found; where it is more than one thing, each under its name."""
     for which, text in found.items():
         if len(found) > 1 and text:

@@ -244,7 +244,8 @@ def _outcome(step: Step, task: TaskState, decision: Decision | None) -> tuple[Ou
 
 
 def _why(task: TaskState, outcome: Outcome) -> str:
-    said = task.record.notes if task.record else ""
+    record = task.record
+    said = "" if record is None or record.observed_only else record.notes
     if outcome != "person" or (said and said in task.note):
         return said or task.note
     return "; ".join(filter(None, (task.note, said)))
