@@ -109,6 +109,18 @@ def test_a_recipe_makes_a_plan_of_each_case(ask: Ask, dataset: Path) -> None:
     assert ask("eval", "run", "d.jsonl", "--out", "r").code == 2
 
 
+def test_a_case_that_breaks_the_pipeline_fails_the_build(ask: Ask, dataset: Path) -> None:
+    (dataset / "breaking.py").write_text("def plan(given):\n    return given['no such key']\n")
+    (dataset / "d.jsonl").write_text('{"case_id": "a", "input": {}}\n')
+    run = ("eval", "run", "d.jsonl", "--recipe", "breaking:plan", "--out", "one")
+
+    broken, allowed = ask(*run), ask(*run, "--max", "errors=1")
+
+    assert (broken.code, allowed.code) == (1, 0)
+    assert "recipe 'breaking:plan' failed: KeyError: 'no such key'" in broken.err
+    assert "1 case broke the pipeline" in broken.err
+
+
 def test_every_fault_of_a_dataset_is_told(ask: Ask, dataset: Path) -> None:
     (dataset / "d.jsonl").write_text('{"case_id": "a"}\n{"case_id": "a", "x": 1}\nnonsense\n')
 
@@ -142,10 +154,15 @@ def test_reports_are_scored_blind_and_by_a_function(ask: Ask, dataset: Path) -> 
     )
     told = ask("eval", "rubric", "summary", "people.jsonl", "model.jsonl", "--json").json
 
+    again = ask(
+        *("eval", "rubric", "hand-out", "one", *rubric), *("--csv", "s.csv", "--key", "k2.json")
+    )
+
+    assert (again.code, "'s.csv' is there already" in again.err) == (2, True)
     assert (out.json["rows"], back.json["ratings"]) == (3, 3)
-    assert asked.json["ratings"] == 1
+    assert asked.json["ratings"] == 3
     assert told["means"]["people.jsonl"] == {"clear": 4.0}
-    assert told["agreement"][0]["both"] == 1
+    assert told["agreement"][0]["both"] == 3
 
 
 def _scored_reports(ask: Ask, folder: Path, score: int) -> str:
@@ -167,7 +184,7 @@ def test_a_model_scores_reports_and_is_not_paid_twice(ask: Ask, dataset: Path) -
     calls = (dataset / "model.jsonl.calls").read_text()
     again = ask(*rate, "--out", "model.jsonl", "--json")
 
-    (line,) = (dataset / "model.jsonl").read_text().splitlines()
+    line, *_ = (dataset / "model.jsonl").read_text().splitlines()
     assert (first.code, again.code) == (0, 0)
     assert json.loads(line)["scores"] == {"clear": 4}
     assert json.loads(line)["note"] == "clear: it says so"

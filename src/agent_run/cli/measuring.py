@@ -116,7 +116,8 @@ def run() -> None:
 
     Each case is a run of its own in a ledger of its own below the result folder. What is
     there already is not done again. A plan that changes files works on a copy of the
-    project, made once for the result folder. Exits with 1 when a score misses its limit.
+    project, made once for the result folder. Exits with 1 when a score misses its limit, or
+    when cases broke the pipeline and no limit for `errors` is set.
     """
 
 

@@ -14,6 +14,7 @@ from agent_run.contract.base import Contract, Digest, RunId, Text, Whole
 from agent_run.contract.faults import Fault, refusal
 from agent_run.contract.files import content_of
 from agent_run.contract.reading import load, read_document
+from agent_run.contract.record import Record
 from agent_run.errors import InvalidDocument
 from agent_run.evals.cases import CaseOutcome, EvalCase
 from agent_run.ledger.metrics.facts import Run, Task
@@ -86,19 +87,22 @@ def outcome_of(steps: Iterable[SeenStep]) -> SeenCase:
 
 
 def report_of(run: RunState) -> str:
-    """Return what the last accepted step wrote."""
-    for _, task in reversed(list(run.in_order())):
-        if task.status is not Status.ACCEPTED or task.record is None:
-            continue
-        output = task.record.output
-        if isinstance(output, str):
-            return output
-        if isinstance(output, dict):
-            for key in _REPORT_KEYS:
-                if isinstance(output.get(key), str):
-                    return str(output[key])
-        return task.record.notes if output is None else json.dumps(output, ensure_ascii=False)
-    return ""
+    """Return what the last accepted step wrote, or else the last that wrote anything."""
+    tasks = [task for _, task in run.in_order() if task.record is not None]
+    tasks.sort(key=lambda task: task.status is Status.ACCEPTED)
+    written = (_written(task.record) for task in reversed(tasks) if task.record)
+    return next(filter(None, written), "")
+
+
+def _written(record: Record) -> str:
+    output = record.output
+    if isinstance(output, str):
+        return output
+    if isinstance(output, dict):
+        for key in _REPORT_KEYS:
+            if isinstance(output.get(key), str):
+                return str(output[key])
+    return record.notes if output is None else json.dumps(output, ensure_ascii=False)
 
 
 def read_results(folder: Path) -> dict[str, CaseResult]:

@@ -100,11 +100,13 @@ class Agreed:
 def hand_out(results: Sequence[CaseResult], rubric: Rubric, *, seed: str) -> Sheet:
     """Return a sheet in which nothing tells where a report is from.
 
-    The order is shuffled by `seed`, the same for the same seed.
+    The order is shuffled by `seed`, the same for the same seed. Cases without a report are
+    left out, because there is nothing to score.
     """
     named = {
         hashlib.sha256(f"{seed}\n{one.case.case_id}".encode()).hexdigest()[:10]: one
         for one in results
+        if one.report
     }
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

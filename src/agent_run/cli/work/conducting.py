@@ -21,7 +21,7 @@ from agent_run.contract.plan import Plan
 from agent_run.desk import Desk
 from agent_run.engine.loop import Crew
 from agent_run.engine.runs import fit, resume, run_plan
-from agent_run.errors import ContractError, InvalidDocument
+from agent_run.errors import AgentRunError, ContractError, InvalidDocument
 from agent_run.evals.cases import EvalCase
 from agent_run.evals.running import About, Errand
 from agent_run.ledger.commands import Release
@@ -294,7 +294,22 @@ def _function(place: str, root: Path) -> Recipe:
         known = ", ".join(sorted((*NAMES, OWN)))
         msg = f"recipe {place!r} is not known, expected {known} or a function as {LIKE!r}"
         raise ContractError(msg)
-    recipe: Recipe = function_at(place, called="recipe", root=root)
+    function = function_at(place, called="recipe", root=root)
+
+    def recipe(given: JsonValue) -> Plan:
+        try:
+            made = function(given)
+        except AgentRunError:
+            raise
+        except Exception as error:
+            # Code of the user's: whatever it raises is a fault of this case, not of ours.
+            msg = f"recipe {place!r} failed: {type(error).__name__}: {error}"
+            raise ContractError(msg) from error
+        if not isinstance(made, Plan):
+            msg = f"recipe {place!r} gave {type(made).__name__}, expected a Plan"
+            raise ContractError(msg)
+        return made
+
     return recipe
 
 

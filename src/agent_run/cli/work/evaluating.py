@@ -156,6 +156,9 @@ def _told(speech: Speech, results: Sequence[CaseResult], limits: Sequence[Limit]
             [score_cells(score) for score in found.values() if score.counted],
         )
     _warn_of_prices(speech, results)
+    broken = sum(one.outcome == "error" for one in results)
+    if broken and not any(limit.score == "errors" for limit in limits):
+        problems.append(f"{counted(broken, 'case')} broke the pipeline, see the results")
     for problem in problems:
         speech.warn(problem)
     return Exit.FAILED if problems else Exit.DONE

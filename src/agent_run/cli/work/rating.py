@@ -19,9 +19,9 @@ from agent_run.cli.work.outputs import write_output
 from agent_run.contract.faults import Fault, in_line, refusal
 from agent_run.contract.files import text_of
 from agent_run.contract.reading import load, read_document
-from agent_run.errors import InvalidDocument
+from agent_run.errors import ContractError, InvalidDocument
 from agent_run.evals import rubric as scoring
-from agent_run.evals.results import read_results
+from agent_run.evals.results import CaseResult, read_results
 from agent_run.evals.rubric import Rating, Rubric, Scorer
 from agent_run.evals.rubric_by_model import scorer_by
 from agent_run.ledger.views import counted
@@ -34,8 +34,13 @@ _KEY = TypeAdapter(dict[str, str])
 def hand_out(
     speech: Speech, *, results: str, rubric: str, csv: str, key: str, seed: str
 ) -> int:
-    """Write the sheet and its key."""
+    """Write the sheet and its key; never over a sheet that somebody may have filled in."""
+    for file in (csv, key):
+        if Path(file).exists():
+            msg = f"{file!r} is there already, expected the name of a new file"
+            raise ContractError(msg)
     found = list(read_results(Path(results)).values())
+    _warn_of_empty(speech, found)
     sheet = scoring.hand_out(found, _rubric(rubric), seed=seed)
     write_output(csv, sheet.csv)
     write_output(key, json.dumps(sheet.key, indent=1) + "\n")
@@ -72,9 +77,7 @@ def ask(speech: Speech, *, results: str, rubric: str, out: str, **wish: Unpack[W
     found = list(read_results(Path(results)).values())
     document = _rubric(rubric)
     with _rater(speech, out, wish) as (rater, function):
-        without = sum(not one.report for one in found)
-        if without:
-            speech.warn(f"{counted(without, 'case')} without a report: not scored")
+        _warn_of_empty(speech, found)
         ratings = completed(lambda: scoring.ask(found, document, function, rater=rater), speech)
     return _kept(speech, ratings, out)
 
@@ -114,6 +117,12 @@ def summary(speech: Speech, *, scores: tuple[str, ...]) -> int:
         said = f"{one} and {other} the same on {found.exact:.0%} of {found.both}{beyond}"
         speech.show(f"{found.criterion}: {said}")
     return Exit.DONE
+
+
+def _warn_of_empty(speech: Speech, found: Sequence[CaseResult]) -> None:
+    without = sum(not one.report for one in found)
+    if without:
+        speech.warn(f"{counted(without, 'case')} without a report: not scored")
 
 
 def _rubric(file: str) -> Rubric:
