@@ -1,15 +1,17 @@
 """The reference pages, written from the code itself so that they cannot go stale."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import click
 
 from agent_run.cli.app import NAME, cli
+from agent_run.cli.declaring import loaded
 from agent_run.cli.exits import Exit
 from agent_run.cli.menu import MENU
-from agent_run.cli.work.schemas import MODELS, first_line, schema_of
+from agent_run.cli.work.schemas import MODELS, described, first_line, schema_of
 from agent_run.ledger.events import RunCancelled, RunOpened
 from agent_run.ledger.state import LEADS_TO, SETTLED, Status
 
@@ -65,16 +67,31 @@ def status_table() -> str:
 def schema_pages() -> str:
     """Return the keys of every document."""
     parts: list[str] = []
-    for name, model in MODELS.items():
+    told = {_named(loaded(target).__name__) for target in MODELS.values()}
+    for name in MODELS:
         schema: Mapping[str, Any] = schema_of(name)
-        required = set(schema.get("required", ()))
-        rows = [
-            (f"`{key}`", _type(field), "required" if key in required else _default(field))
-            for key, field in schema["properties"].items()
-        ]
-        table = _table(("key", "type", "default"), rows)
-        parts.append(f"## {name}\n{first_line(model)}\n\n{table}")
+        parts.append(f"## {name}\n{described(name)}\n\n{_keys(schema)}")
+        for inner, part in schema.get("$defs", {}).items():
+            if "properties" not in part or _named(inner) in told:
+                continue
+            told.add(_named(inner))
+            about = str(part.get("description", "")).partition("\n")[0]
+            parts.append(f"### {_named(inner)}\n{about}\n\n{_keys(part)}")
     return "\n\n".join(parts)
+
+
+def _keys(schema: Mapping[str, Any]) -> str:
+    required = set(schema.get("required", ()))
+    rows = [
+        (f"`{key}`", _type(field), "required" if key in required else _default(field))
+        for key, field in schema["properties"].items()
+    ]
+    return _table(("key", "type", "default"), rows)
+
+
+def _named(model: str) -> str:
+    """Return the name of a part as people write it: `OverallBudget` is `overall budget`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", model).lower()
 
 
 def _help_lines() -> Iterator[str]:
@@ -116,8 +133,8 @@ def _statuses(found: frozenset[Status]) -> str:
 
 def _type(field: Mapping[str, Any]) -> str:
     if "$ref" in field:
-        name = str(field["$ref"]).rpartition("/")[2].lower()
-        return _ANY_JSON if name == "jsonvalue" else name
+        name = _named(str(field["$ref"]).rpartition("/")[2])
+        return _ANY_JSON if name == "json value" else name
     if "anyOf" in field:
         return " or ".join(dict.fromkeys(_type(each) for each in field["anyOf"]))
     if "enum" in field:

@@ -6,15 +6,21 @@ from agent_run.cli.declaring import Group, common_options, works_in
 
 DOCUMENTS = (
     "budget",
+    "canary",
+    "checklist",
     "claim",
+    "dataset",
     "envelope",
     "evidence",
     "finding",
+    "lexicon",
     "manifest",
     "notes",
     "plan",
     "question",
     "record",
+    "rubric",
+    "rule",
     "spend",
     "verdict",
 )

@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -19,6 +19,18 @@ from agent_run.wiring.opening import open_desk
 from agent_run.wiring.settings import Configured
 
 AGENTS: Final = ("claude", "codex", "opencode", "aider", "mini")
+EXTRAS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    "qa": ("checking drafts", ("codespell_lib", "httpcore", "httpx", "regex")),
+    "models": ("asking language models", ("pydantic_ai", "splintr")),
+    "anthropic": ("models of Anthropic", ("anthropic",)),
+    "openai": ("models of OpenAI and all that speak like it", ("openai",)),
+    "otel": (
+        "sending telemetry",
+        ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
+    ),
+    "postgres": ("a shared ledger", ("psycopg", "psycopg_pool")),
+}
+"""Extra of the package -> what it is for, and the modules that come with it."""
 _OLDEST_GIT: Final = (2, 30)
 _OLDEST_SQLITE: Final = (3, 35)
 
@@ -112,12 +124,22 @@ def _ledger(found: Configured) -> Iterator[Finding]:
         yield Finding("ledger", "ok", f"{counted(runs, 'run')}, every page as it was written")
 
 
-def _postgres(speech: Speech) -> Iterator[Finding]:
-    if find_spec("psycopg") and find_spec("psycopg_pool"):
-        yield Finding("postgres", "ok", "the adapter can be used")
-    else:
-        fix = "only for a shared ledger: install agent-run[postgres]"
-        yield Finding("postgres", "note", "the adapter is not installed", fix)
+def _extras(speech: Speech) -> Iterator[Finding]:
+    for name, (use, modules) in EXTRAS.items():
+        lacking = [module for module in modules if not _importable(module)]
+        if not lacking:
+            yield Finding(name, "ok", f"installed, for {use}")
+            continue
+        fix = f"only for {use}: pip install 'agent-run[{name}]'"
+        yield Finding(name, "note", f"{', '.join(lacking)} not installed", fix)
+
+
+def _importable(module: str) -> bool:
+    """Say whether a module is there, without running it."""
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # not even the package it is in
+        return False
 
 
 def _fence(speech: Speech) -> Iterator[Finding]:
@@ -155,4 +177,4 @@ def _numbers(version: str) -> tuple[int, ...]:
 _FENCE_FIX: Final = (
     "use a Linux kernel with Landlock or user namespaces; without one, executors run unheld"
 )
-_LOOKS: Final = (_python, _git, _sqlite, _settings, _postgres, _fence, _agents)
+_LOOKS: Final = (_python, _git, _sqlite, _settings, _extras, _fence, _agents)
