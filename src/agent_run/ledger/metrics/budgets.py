@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from agent_run.ledger.metrics.facts import NO_MONEY, Limits, Run, Task
+from agent_run.ledger.metrics.facts import NO_MONEY, Limits, Run, Task, asked_for
 
 Dimension: TypeAlias = Literal["attempts", "tokens", "cost_usd", "seconds"]
 _GIVEN_BACK: Final = frozenset({"released", "asked"})
@@ -170,12 +170,25 @@ def _add(plan: dict[Dimension, Use], what: Dimension, used: float, limit: float 
 
 
 def _run_line(run: Run, tasks: Sequence[BudgetLine]) -> BudgetLine:
+    """Return what a run used; what a recipe does for itself takes no attempt and no time."""
+    whole = tuple(run.tasks.values())
+    asked = asked_for(whole)
+    counted = tasks
+    if len(asked) < len(whole):
+        names = {task.task_id for task in asked}
+        counted = [line for line in tasks if line.task_id in names]
     return BudgetLine(
         run_id=run.run_id,
         task_id="",
-        attempts=sum(len(task.attempts) for task in run.tasks.values()),
+        attempts=sum(line.attempts for line in counted),
         tokens=sum(line.tokens for line in tasks),
         cost_usd=sum((line.cost_usd for line in tasks), NO_MONEY),
-        seconds=run.seconds,
+        seconds=run.seconds if counted is tasks else _worked(run, asked),
         limits=run.limits,
     )
+
+
+def _worked(run: Run, tasks: Sequence[Task]) -> float:
+    """Return how long it took until the last attempt ended; people may decide a day later."""
+    ends = [one.ended_at for task in tasks for one in task.attempts if one.ended_at]
+    return (max(ends, default=run.opened_at) - run.opened_at).total_seconds()

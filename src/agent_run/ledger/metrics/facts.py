@@ -221,6 +221,11 @@ class Task:
         return whole
 
     @property
+    def is_own_work(self) -> bool:
+        """Whether a recipe does it for itself, and nobody asked for it."""
+        return OWN_WORK.items() <= self.labels.items()
+
+    @property
     def overrides(self) -> int:
         """How often a person decided against the machine, or took its result back."""
         against = sum(
@@ -248,6 +253,8 @@ class Run:
         return (self.at - self.opened_at).total_seconds()
 
 
+OWN_WORK: Final = {"region": "final"}
+"""Labels of what a recipe does for itself, such as saving a report: nobody asked for it."""
 STEP: Final = attrgetter("step")
 """What tasks are put together by."""
 
@@ -255,6 +262,11 @@ STEP: Final = attrgetter("step")
 def tasks_of(runs: Sequence[Run]) -> list[Task]:
     """Return the tasks of all runs, in the order of runs and posting."""
     return [task for run in runs for task in run.tasks.values()]
+
+
+def asked_for(tasks: Sequence[Task]) -> list[Task]:
+    """Return the tasks without those that a recipe does for itself."""
+    return [task for task in tasks if not task.labels or not task.is_own_work]
 
 
 def posted_since(runs: Sequence[Run], moment: datetime) -> list[Run]:

@@ -15,7 +15,7 @@ from agent_run.ledger.metrics.confidence import (
     StepConfidence,
     confidence_by_step,
 )
-from agent_run.ledger.metrics.facts import Run, tasks_of
+from agent_run.ledger.metrics.facts import Run, asked_for, tasks_of
 from agent_run.ledger.metrics.people import Agreement, Answering, People, people
 from agent_run.ledger.metrics.statistics import Proportion
 from agent_run.ledger.metrics.work import Cost, Costs, Quality, costs, quality
@@ -39,14 +39,15 @@ class Metrics:
 def measure(runs: Sequence[Run], *, since: datetime | None = None) -> Metrics:
     """Return the metrics of these runs."""
     tasks = tasks_of(runs)
+    asked = asked_for(tasks)
     return Metrics(
         runs=len(runs),
-        tasks=len(tasks),
+        tasks=len(asked),
         since=since,
         budgets=budgets(runs),
         confidence=confidence_by_step(tasks),
-        people=people(tasks),
-        quality=quality(tasks),
+        people=people(asked),
+        quality=quality(asked),
         costs=costs(tasks),
     )
 

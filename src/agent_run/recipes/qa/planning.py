@@ -6,6 +6,7 @@ draft holds as long as the draft does.
 """
 
 import re
+import stat
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,8 +23,10 @@ from agent_run.contract.plan import Plan
 from agent_run.engine.runs import planned
 from agent_run.errors import InvalidDocument
 from agent_run.executors.content.remarks import digest_of
+from agent_run.ledger.inbox import ABOUT
+from agent_run.ledger.metrics.facts import OWN_WORK
 from agent_run.ledger.state import RunState
-from agent_run.recipes.qa.checklist import Checklist, QaPlan, Step
+from agent_run.recipes.qa.checklist import Checklist, OverallBudget, QaPlan, Step
 from agent_run.recipes.qa.looking import digest_at, draft_at, keys_of
 from agent_run.recipes.qa.rules import Rules, open_checkers, rules_for
 from agent_run.recipes.qa.steps import CHECK, Assignment
@@ -34,6 +37,8 @@ SUMMARIZE: Final = "qa.summarize"
 RECIPE: Final = "qa"
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9]+")
 _LONGEST_STEM: Final = 40
+_MOST_ATTEMPTS: Final = 1_000
+"""More cannot be written on a run; then it has no limit, and the steps still have theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +85,10 @@ def plan_for(path: Path, name: str, wanted: Wanted) -> Planned:
     """Return the plan for the draft at `path`, which people call `name`.
 
     Raises:
-        InvalidDocument: There is no such file, or a rule file is not what it should be.
+        InvalidDocument: There is no such file that could be read, or a rule file is not what
+            it should be.
     """
-    if not path.exists():
-        msg = f"draft {name!r} is not there"
-        raise InvalidDocument(msg)
+    _refuse_no_draft(path, name)
     draft = draft_at(path)
     assignments = [
         Assignment(
@@ -145,20 +149,57 @@ def _planned(
     stem = _NOT_IN_NAMES.sub("-", Path(dossier.name).stem).strip("-")[:_LONGEST_STEM].strip("-")
     run_id = f"qa-{stem or 'draft'}-{identity[:8]}"
     known: dict[str, JsonValue] = dossier.model_dump(mode="json")
+    steps, overall = dossier.plan.steps, dossier.plan.overall_budget
     plan = Plan(
         plan_id=run_id,
         objective=f"Check {dossier.name} before it is published",
         order="graph",
         steps=tuple(
-            _manifest(step, assignment)
-            for step, assignment in zip(dossier.plan.steps, assignments, strict=True)
+            _manifest(step, assignment, dossier.name, len(steps) - number)
+            for number, (step, assignment) in enumerate(zip(steps, assignments, strict=True))
         ),
-        final=tuple(_final(known, reflect=wanted.reflect)),
+        final=tuple(_final(known, dossier.name, reflect=wanted.reflect)),
+        budget=on_the_run(overall),
+        # Steps that begin together would take from one another what suffices for a few.
+        max_parallel=1 if overall.max_attempts < len(steps) else None,
     )
     return Planned(run_id, plan, dossier)
 
 
-def _manifest(step: Step, assignment: Assignment) -> Manifest:
+def on_the_run(overall: OverallBudget) -> Budget:
+    """Return the overall budget as the run has it."""
+    most = overall.max_attempts
+    return Budget(
+        max_attempts=most if most <= _MOST_ATTEMPTS else None,
+        max_tokens=overall.max_tokens,
+        time_budget_sec=overall.time_budget_sec,
+    )
+
+
+def _refuse_no_draft(path: Path, name: str) -> None:
+    """Refuse what cannot be looked at at all; it is nothing that a person could decide."""
+    try:
+        name.encode()
+        mode = path.stat().st_mode
+        if stat.S_ISREG(mode):
+            path.open("rb").close()
+    except UnicodeEncodeError as error:
+        msg = f"draft {name!r} has a name that is not UTF-8"
+        raise InvalidDocument(msg) from error
+    except FileNotFoundError as error:
+        msg = f"draft {name!r} is not there"
+        raise InvalidDocument(msg) from error
+    except (OSError, ValueError) as error:
+        said = error.strerror if isinstance(error, OSError) else str(error)
+        msg = f"draft {name!r} cannot be read: {said}"
+        raise InvalidDocument(msg) from error
+    if not stat.S_ISREG(mode):
+        what = "is a folder" if stat.S_ISDIR(mode) else "is not a regular file"
+        msg = f"draft {name!r} {what}, expected a file"
+        raise InvalidDocument(msg)
+
+
+def _manifest(step: Step, assignment: Assignment, about: str, priority: int) -> Manifest:
     return Manifest(
         task_id=step.id,
         objective=step.goal,
@@ -167,11 +208,14 @@ def _manifest(step: Step, assignment: Assignment) -> Manifest:
         input=assignment.model_dump(mode="json"),
         budget=Budget(max_attempts=step.max_attempts, time_budget_sec=step.time_budget_sec),
         min_confidence=step.min_confidence,
-        labels={"recipe": RECIPE},
+        # A step that the budget does not reach says so itself, in a record of its own.
+        always=True,
+        priority=priority,
+        labels={"recipe": RECIPE, ABOUT: about},
     )
 
 
-def _final(known: JsonValue, *, reflect: bool) -> list[Manifest]:
+def _final(known: JsonValue, about: str, *, reflect: bool) -> list[Manifest]:
     words = {
         REFLECT: "Look at what was found, and say what would make the report better",
         SAVE: "Save what was found about the draft",
@@ -184,7 +228,7 @@ def _final(known: JsonValue, *, reflect: bool) -> list[Manifest]:
             objective=words[name],
             executor=name,
             input=known,
-            labels={"recipe": RECIPE},
+            labels={"recipe": RECIPE, ABOUT: about, **OWN_WORK},
         )
         for name in names
     ]

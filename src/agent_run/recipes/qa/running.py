@@ -84,12 +84,15 @@ def executors_of(
 
 
 def plans_for(drafts: Sequence[str], wanted: Wanted) -> list[Planned]:
-    """Return a plan for each draft.
+    """Return a plan for each draft; under two spellings, it is still one.
 
     Raises:
         InvalidDocument: A draft is not there, or a rule file is not what it should be.
     """
-    return [plan_for(Path(name), name, wanted) for name in dict.fromkeys(drafts)]
+    names: dict[Path, str] = {}
+    for name in drafts:
+        names.setdefault(Path(name).resolve(), name)
+    return [plan_for(Path(name), name, wanted) for name in names.values()]
 
 
 async def check_drafts(shop: Shop, drafts: Sequence[str], wanted: Wanted) -> Report:
@@ -171,7 +174,9 @@ async def _checked(shop: Shop, plan: Planned, site: Site, crew: Crew) -> DraftRe
 
 
 async def _go_on(run_id: RunId, run: RunState, site: Site, crew: Crew) -> None:
-    await drive(site, run_id, checking(planned(run, run_id)), crew)
+    plan = planned(run, run_id)
+    hands = replace(crew, at_once=min(crew.at_once, plan.max_parallel or crew.at_once))
+    await drive(site, run_id, checking(plan), hands)
 
 
 def _rests(task: TaskState) -> bool:
