@@ -76,9 +76,10 @@ def test_what_an_executor_says_stands_without_a_prefix_and_is_known_as_its_words
     assert row.found == "4:52 'nope.md' is not there"
 
 
-def test_what_is_said_already_is_not_said_again() -> None:
+@pytest.mark.parametrize("notes", ["it looks binary", "1 remark; 1:1 it looks binary"])
+def test_what_is_said_already_is_not_said_again(notes: str) -> None:
     evidence = [{"content": "1:1 error: it looks binary"}]
-    said = submit(status="blocked", notes="it looks binary", evidence=evidence)
+    said = submit(status="blocked", notes=notes, evidence=evidence)
 
     assert item(given(post(), claim(), said)).found == ""
 

@@ -156,4 +156,5 @@ def _found(task: TaskState) -> str:
         return ""
     shown = record.evidence[0].content if record.evidence else record.stated
     found = first_line(shown)
-    return "" if task.note in shown or found in task.note else found
+    message = found.partition(": ")[2] or found  # without the place and the name of the rule
+    return "" if task.note in shown or message in task.note else found
