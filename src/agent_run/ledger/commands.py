@@ -196,7 +196,7 @@ class Widen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lapse:
-    """Follow the manifest's policy for a question that nobody answered in time."""
+    """Follow the manifest's policy for what waited for a person in vain."""
 
     task_id: str
     actor: str
