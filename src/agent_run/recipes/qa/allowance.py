@@ -4,16 +4,17 @@ It is asked before each step, from the ledger. The final region never asks: the 
 out however little is left.
 """
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
-from agent_run.contract.base import RunId
 from agent_run.contract.brief import Brief
 from agent_run.desk import Desk
+from agent_run.ledger.events import ClaimReleased
+from agent_run.ledger.pages import Page
+from agent_run.ledger.state import RunState
 from agent_run.recipes.qa.checklist import OverallBudget
-
-_CLAIMED: Final = "task_claimed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def left_for(desk: Desk, brief: Brief, overall: OverallBudget, now: datetime) ->
     run = desk.run(brief.run_id)
     opened = run.opened_at or now
     return Left(
-        attempts=overall.max_attempts - _claims_before(desk, brief.run_id, brief.claim),
+        attempts=overall.max_attempts - _tried_before(run, desk.pages(brief.run_id), brief),
         tokens=overall.max_tokens - run.spent.tokens,
         seconds=overall.time_budget_sec - (now - opened).total_seconds(),
     )
@@ -58,9 +59,37 @@ def within(brief: Brief, left: Left) -> Brief:
     return brief.model_copy(update={"remaining": own.model_copy(update=update)})
 
 
-def _claims_before(desk: Desk, run_id: RunId, claim: int) -> int:
-    """Return how often work of this run was claimed before the page `claim`.
+def attempts_of(pages: Iterable[Page]) -> Counter[str]:
+    """Return how often each task was really tried.
 
-    A count of all claims would punish steps that began together for one another.
+    What was given back, or lost with the process that had it, is no attempt.
     """
-    return sum(page.kind == _CLAIMED and page.seq < claim for page in desk.pages(run_id))
+    tried: Counter[str] = Counter()
+    for page in pages:
+        match page.kind:
+            case "task_claimed":
+                tried[page.task_id] += 1
+            case "claim_expired":
+                tried[page.task_id] -= 1
+            case "claim_released":
+                event = page.event()
+                counted = isinstance(event, ClaimReleased) and event.counted
+                tried[page.task_id] -= not counted
+            case _:
+                continue
+    return tried
+
+
+def _tried_before(run: RunState, pages: Iterable[Page], brief: Brief) -> int:
+    """Return how often steps of this run were tried before the claim of `brief`.
+
+    A count of all attempts would punish steps that began together for one another; what the
+    final region does is paid by nobody.
+    """
+    tried = attempts_of(page for page in pages if page.seq < brief.claim)
+    ours = brief.manifest.executor
+    return sum(count for name, count in tried.items() if _is_by(run, name, ours))
+
+
+def _is_by(run: RunState, task_id: str, executor: str | None) -> bool:
+    return task_id in run.tasks and run.tasks[task_id].manifest.executor == executor

@@ -11,27 +11,36 @@ from dataclasses import replace
 from agent_run.contract.base import RunId
 from agent_run.contract.manifest import Manifest
 from agent_run.desk import Desk
+from agent_run.recipes.qa.checklist import OverallBudget
 from agent_run.recipes.qa.deciding import Decision, decisions_of
-from agent_run.recipes.qa.planning import Planned
+from agent_run.recipes.qa.planning import Planned, with_assignment
 from agent_run.recipes.qa.steps import CHECK, Assignment
 
 
 def with_decisions(desk: Desk, planned: Planned, earlier: Iterable[RunId]) -> Planned:
     """Return the plan with what people decided in `earlier` runs about the same steps."""
     decided: dict[str, Decision] = {}
-    steps = {step.task_id: step for step in planned.plan.steps if not _asks_the_web(step)}
+    steps = {step.task_id: step for step in planned.plan.steps}
+    lasting = {name: step for name, step in steps.items() if not _asks_the_web(step)}
     for run_id in earlier:
-        for task_id, decision in _decided_in(desk, run_id, steps).items():
+        same = is_again(run_id, planned.run_id)  # the very same keys: also of the same day
+        alike = steps if same else lasting
+        for task_id, decision in _decided_in(desk, run_id, alike).items():
             known = decided.get(task_id)
             if known is None or known.at < decision.at:
                 decided[task_id] = decision
     if not decided:
         return planned
     settled = tuple(
-        _settled(step, decided[step.task_id]) if step.task_id in decided else step
-        for step in planned.plan.steps
+        with_assignment(step, settled=decided[name]) if name in decided else step
+        for name, step in steps.items()
     )
     return replace(planned, plan=planned.plan.model_copy(update={"steps": settled}))
+
+
+def is_again(one: RunId, other: RunId) -> bool:
+    """Say whether two runs are about the same thing in every respect, one after the other."""
+    return one.partition(".")[0] == other.partition(".")[0]
 
 
 def carried(manifest: Manifest) -> Decision | None:
@@ -62,15 +71,9 @@ def _is_same(one: Manifest, other: Manifest) -> bool:
 
 def _assignment(manifest: Manifest) -> Assignment:
     known = Assignment.model_validate(manifest.input)
-    return known.model_copy(update={"settled": None})
+    return known.model_copy(update={"settled": None, "overall": OverallBudget()})
 
 
 def _asks_the_web(step: Manifest) -> bool:
     known = Assignment.model_validate(step.input)
     return "links" in known.checks and not known.rules.offline
-
-
-def _settled(step: Manifest, decision: Decision) -> Manifest:
-    known = Assignment.model_validate(step.input)
-    told = known.model_copy(update={"settled": decision})
-    return step.model_copy(update={"input": told.model_dump(mode="json")})

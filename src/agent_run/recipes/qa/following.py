@@ -17,6 +17,7 @@ from agent_run.topology.plan_execute import plan_execute
 from agent_run.topology.shape import Topology
 
 _NOBODY_AT_WORK: Final = frozenset({Status.READY, Status.ESCALATED})
+_IN_VAIN: Final = frozenset({"over_budget", "timeout", "crashed"})
 _PAID_ONCE: Final = frozenset({REFLECT})
 """A model may be asked to reflect; a decision is no reason to ask it again."""
 
@@ -33,6 +34,20 @@ def checking(plan: Plan) -> Topology:
         return rejected or plan_execute(in_round(plan, run, once=_PAID_ONCE))(run)
 
     return next_commands
+
+
+def is_unseen(task: TaskState) -> bool:
+    """Say whether a step went to a person without having been looked at as it should be.
+
+    Another time it may be: then there is more time, budget or network.
+    """
+    if task.status is not Status.ESCALATED or is_rejected(task):
+        return False
+    record = task.record
+    if record is None or record.observed_only or task.reason in _IN_VAIN:
+        return True
+    output = record.output if isinstance(record.output, dict) else {}
+    return output.get("whole") is False
 
 
 def is_rejected(task: TaskState) -> bool:

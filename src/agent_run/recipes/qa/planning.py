@@ -123,11 +123,24 @@ def plan_for(path: Path, name: str, wanted: Wanted) -> Planned:
     return _planned(dossier, assignments, identity, wanted)
 
 
-def again(planned_before: Planned, number: int) -> Planned:
-    """Return the same plan under its next name, where the run before cannot go on."""
-    name = f"{planned_before.run_id}.{number}"
-    plan = planned_before.plan.model_copy(update={"plan_id": name})
+def again(planned_before: Planned, number: int, *, known: int = 0) -> Planned:
+    """Return the same plan under its next name, where the run before cannot go on.
+
+    So many steps are `known` from there that they take nothing from the overall budget.
+    """
+    name, plan = f"{planned_before.run_id}.{number}", planned_before.plan
+    overall = planned_before.dossier.plan.overall_budget
+    overall = overall.model_copy(update={"max_attempts": overall.max_attempts + known})
+    steps = tuple(with_assignment(step, overall=overall) for step in plan.steps)
+    update = {"plan_id": name, "steps": steps, "budget": on_the_run(overall)}
+    plan = plan.model_copy(update=update)
     return replace(planned_before, run_id=name, plan=plan)
+
+
+def with_assignment(step: Manifest, **changes: object) -> Manifest:
+    """Return the step with another assignment."""
+    told = Assignment.model_validate(step.input).model_copy(update=changes)
+    return step.model_copy(update={"input": told.model_dump(mode="json")})
 
 
 def dossier_of(run: RunState, run_id: RunId) -> Dossier:

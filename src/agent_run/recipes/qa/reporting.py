@@ -4,9 +4,10 @@ A draft fails when a check failed and is sure of it; it needs a person when some
 decided; it passes otherwise. What a person decided wins over what the checks said.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
@@ -15,10 +16,12 @@ from agent_run.contract.record import Record
 from agent_run.desk import Desk
 from agent_run.ledger.state import FOR_A_PERSON, RunState, Status, TaskState
 from agent_run.recipes.places import sentence_of
+from agent_run.recipes.qa.allowance import attempts_of
 from agent_run.recipes.qa.carrying import carried
 from agent_run.recipes.qa.checklist import QaPlan, Step
 from agent_run.recipes.qa.deciding import Decision, decisions_of
 from agent_run.recipes.qa.planning import REFLECT, Dossier, dossier_of
+from agent_run.recipes.qa.steps import Assignment
 
 Outcome: TypeAlias = Literal["passed", "failed", "person"]
 Verdict: TypeAlias = Literal["pass", "fail", "person"]
@@ -69,6 +72,8 @@ class DraftReport:
     trace_id: str
     plan: QaPlan
     steps: tuple[StepReport, ...]
+    free: int = 0
+    """Attempts that take nothing from the overall budget: of steps that were known before."""
     proposals: tuple[str, ...] = ()
     """What the reflection on the results proposes."""
 
@@ -107,7 +112,16 @@ class DraftReport:
     def over(self) -> tuple[str, ...]:
         """Everything that is over budget, in words."""
         steps = (f"{one.step.id}: {over}" for one in self.steps for over in one.over)
-        return (*steps, *_overall(self.plan, self.steps))
+        return (*steps, *_overall(self))
+
+
+class Known(NamedTuple):
+    """What the pages of a run say beyond the state of its tasks."""
+
+    decisions: Mapping[str, Decision]
+    attempts: Counter[str]
+    reused: frozenset[str]
+    """Steps that were done before this was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +150,16 @@ def draft_report(
     desk: Desk, run_id: RunId, *, reused: frozenset[str] = frozenset()
 ) -> DraftReport:
     """Return how the draft of `run_id` stands; `reused` are steps that were done before."""
-    run = desk.run(run_id)
+    run, pages = desk.run(run_id), desk.pages(run_id)
     dossier = dossier_of(run, run_id)
+    known = Known(decisions_of(pages), attempts_of(pages), reused)
     return DraftReport(
         name=dossier.name,
         run_id=run_id,
         trace_id=desk.trace_id(run_id),
         plan=dossier.plan,
-        steps=tuple(_steps(run, dossier, decisions_of(desk.pages(run_id)), reused)),
+        steps=tuple(_steps(run, dossier, known)),
+        free=_free(run, dossier),
         proposals=_proposals(run),
     )
 
@@ -191,12 +207,16 @@ def plan_json(plan: QaPlan) -> dict[str, JsonValue]:
     return {"plan_id": plan.plan_id, "steps": steps, "overall_budget": overall}
 
 
-def _steps(
-    run: RunState,
-    dossier: Dossier,
-    decisions: Mapping[str, Decision],
-    reused: frozenset[str],
-) -> Iterable[StepReport]:
+def _free(run: RunState, dossier: Dossier) -> int:
+    """Return how many attempts were given on top, for steps that were known before."""
+    first = run.tasks.get(dossier.plan.steps[0].id)
+    if first is None:
+        return 0
+    given = Assignment.model_validate(first.manifest.input).overall.max_attempts
+    return given - dossier.plan.overall_budget.max_attempts
+
+
+def _steps(run: RunState, dossier: Dossier, known: Known) -> Iterable[StepReport]:
     for step in dossier.plan.steps:
         task = run.tasks.get(step.id)
         if task is None:
@@ -204,7 +224,7 @@ def _steps(
             continue
         record = task.record
         output = record.output if record and isinstance(record.output, dict) else {}
-        decision = _standing(task, decisions.get(step.id) or carried(task.manifest))
+        decision = _standing(task, known.decisions.get(step.id) or carried(task.manifest))
         outcome, decided_by = _outcome(step, task, decision)
         remarks: Any = output.get("remarks", [])
         yield StepReport(
@@ -214,8 +234,8 @@ def _steps(
             why=decision.sentence() if decision else _why(task, outcome),
             decision=decision,
             waits=task.status in FOR_A_PERSON and decision is None,
-            cached=bool(output.get("cached")) or step.id in reused,
-            attempts=task.attempt,
+            cached=bool(output.get("cached")) or step.id in known.reused,
+            attempts=known.attempts[step.id],
             over=_over(task, output.get("over", [])),
             warnings=record.warnings if record else (),
             remarks=tuple(remarks),
@@ -264,10 +284,11 @@ def _over(task: TaskState, overall: JsonValue) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _overall(plan: QaPlan, steps: Sequence[StepReport]) -> tuple[str, ...]:
-    budget = plan.overall_budget
+def _overall(draft: DraftReport) -> tuple[str, ...]:
+    budget, steps = draft.plan.overall_budget, draft.steps
+    tried = sum(step.attempts for step in steps) - draft.free
     used = (
-        ("attempts", sum(step.attempts for step in steps), budget.max_attempts),
+        ("attempts", tried, budget.max_attempts),
         ("tokens", sum(_number(step, "tokens_used") for step in steps), budget.max_tokens),
     )
     return tuple(

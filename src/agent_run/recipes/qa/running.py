@@ -1,8 +1,8 @@
 """Content QA: drafts in, a report out; killed at any point, it goes on when asked again."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -23,9 +23,9 @@ from agent_run.ports.executor import Executor
 from agent_run.ports.gate import Cache
 from agent_run.recipes.asking import Asker
 from agent_run.recipes.places import file_less_site
-from agent_run.recipes.qa.carrying import with_decisions
+from agent_run.recipes.qa.carrying import is_again, with_decisions
 from agent_run.recipes.qa.ending import final_region
-from agent_run.recipes.qa.following import checking, is_rejected
+from agent_run.recipes.qa.following import checking, is_rejected, is_unseen
 from agent_run.recipes.qa.planning import (
     RECIPE,
     REFLECT,
@@ -38,11 +38,17 @@ from agent_run.recipes.qa.planning import (
 )
 from agent_run.recipes.qa.reporting import DraftReport, Report, draft_report
 from agent_run.recipes.qa.steps import Assignment, CheckStep
+from agent_run.recipes.qa.taking_over import at_work, give_back, in_other_hands
 from agent_run.wiring.opening import wall_clock
 from agent_run.wiring.web import proxies_here
 
 _TTL: Final = timedelta(seconds=20)
 _AT_REST: Final = SETTLED | FOR_A_PERSON
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
+
+
+def _to_nobody(sentence: str) -> None:
+    """Leave it unsaid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,10 @@ class Shop:
     drafts_at_once: int = 4
     ttl: timedelta = _TTL
     """After so long without a sign of life, others take over what was being checked."""
+    shared: bool = False
+    """Whether the ledger is one that other machines work on, too."""
+    say: Callable[[str], None] = _to_nobody
+    """Who is told what is waited for."""
 
     def site(self) -> Site:
         """Return where the steps are worked on."""
@@ -102,13 +112,18 @@ async def check_drafts(shop: Shop, drafts: Sequence[str], wanted: Wanted) -> Rep
         InvalidDocument: Something is wrong with the request; nothing was begun.
     """
     plans = await to_thread.run_sync(plans_for, drafts, wanted)
+    with at_work(shop.state, wall_clock) as since:
+        return await _all_checked(shop, plans, since)
+
+
+async def _all_checked(shop: Shop, plans: Sequence[Planned], since: datetime | None) -> Report:
     reports: dict[int, DraftReport] = {}
     limit = anyio.CapacityLimiter(shop.drafts_at_once)
     site, crew = shop.site(), shop.crew()
 
     async def check(number: int, plan: Planned) -> None:
         async with limit:
-            reports[number] = await _checked(shop, plan, site, crew)
+            reports[number] = await _checked(shop, plan, site, crew, since)
 
     async with anyio.create_task_group() as group:
         for number, plan in enumerate(plans):
@@ -132,7 +147,9 @@ async def take_up(shop: Shop, run_id: RunId) -> DraftReport:
         reason = await to_thread.run_sync(_why_cancelled, shop.desk, run_id)
         msg = f"run {run_id!r} was cancelled: {reason}"
         raise TransitionError(msg)
-    await _go_on(run_id, run, shop.site(), shop.crew())
+    with at_work(shop.state, wall_clock) as since:
+        run = await to_thread.run_sync(_taken_over, shop, run_id, since)
+        await _go_on(run_id, run, shop.site(), shop.crew())
     return await to_thread.run_sync(draft_report, shop.desk, run_id)
 
 
@@ -147,28 +164,33 @@ def model_still_asked(run: RunState, run_id: RunId) -> str | None:
 
 
 def can_go_on(run: RunState, run_id: RunId, *, site_time: datetime) -> bool:
-    """Say whether the run is done as far as it goes, or has time left to get there."""
+    """Say whether the run is done as far as it goes, or has time left to get there.
+
+    A run in which something could not be looked at is neither.
+    """
     if run.cancelled:
         return False
     if run.tasks and all(map(_rests, run.tasks.values())):
-        return True
+        return not any(map(is_unseen, run.tasks.values()))
     seconds = dossier_of(run, run_id).plan.overall_budget.time_budget_sec
     opened = run.opened_at or site_time
     return site_time < opened + timedelta(seconds=seconds)
 
 
-async def _checked(shop: Shop, plan: Planned, site: Site, crew: Crew) -> DraftReport:
+async def _checked(
+    shop: Shop, plan: Planned, site: Site, crew: Crew, since: datetime | None
+) -> DraftReport:
     name, before = await to_thread.run_sync(_place_for, shop, plan)
     done: frozenset[str] = frozenset()
     if before is None:
-        named = again(plan, int(name.rpartition(".")[2])) if name != plan.run_id else plan
-        named = await to_thread.run_sync(_succeeding, shop, named)
+        named = await to_thread.run_sync(_succeeding, shop, plan, name)
         await run_plan(site, named.plan, crew, run_id=name)
         if named.plan.steps != plan.plan.steps:  # a rejection that was carried over is settled
             run = await to_thread.run_sync(shop.desk.run, name)
             await _go_on(name, run, site, crew)
     else:
-        done = frozenset(task for task, state in before.tasks.items() if _rests(state))
+        before = await to_thread.run_sync(_taken_over, shop, name, since)
+        done = frozenset(task for task, state in before.tasks.items() if _is_done(state))
         await _go_on(name, before, site, crew)
     return await to_thread.run_sync(lambda: draft_report(shop.desk, name, reused=done))
 
@@ -182,6 +204,21 @@ async def _go_on(run_id: RunId, run: RunState, site: Site, crew: Crew) -> None:
 def _rests(task: TaskState) -> bool:
     """Say whether nothing is left to be checked in this step."""
     return task.status in _AT_REST or is_rejected(task)
+
+
+def _is_done(task: TaskState) -> bool:
+    return _rests(task) and not is_unseen(task)
+
+
+def _taken_over(shop: Shop, run_id: RunId, since: datetime | None) -> RunState:
+    """Return the run without what dead processes held of it; say what is waited for."""
+    if since is not None and not shop.shared:
+        give_back(shop.desk, run_id, shop.owner, before=since)
+    run = shop.desk.run(run_id)
+    waits = in_other_hands(run, dossier_of(run, run_id).name)
+    if waits:
+        shop.say(waits)
+    return run
 
 
 def _why_cancelled(desk: Desk, run_id: RunId) -> str:
@@ -203,12 +240,15 @@ def _place_for(shop: Shop, plan: Planned) -> tuple[RunId, RunState | None]:
         name = f"{plan.run_id}.{number}"
 
 
-def _succeeding(shop: Shop, plan: Planned) -> Planned:
-    """Return the plan with what was decided in earlier runs about this draft.
+def _succeeding(shop: Shop, plan: Planned, name: RunId) -> Planned:
+    """Return the plan as `name`, with what was decided in earlier runs about this draft.
 
     What still waits there for a person waits no longer.
     """
-    earlier = list(_earlier(shop, plan))
+    earlier = list(_earlier(shop, plan, name))
+    if name != plan.run_id:
+        known = 0 if shop.fresh else _known(shop, plan, earlier)
+        plan = again(plan, int(name.rpartition(".")[2]), known=known)
     if not shop.fresh:
         plan = with_decisions(shop.desk, plan, earlier)
     for run_id in earlier:
@@ -219,12 +259,22 @@ def _succeeding(shop: Shop, plan: Planned) -> Planned:
     return plan
 
 
-def _earlier(shop: Shop, plan: Planned) -> Iterator[RunId]:
+def _known(shop: Shop, plan: Planned, earlier: Sequence[RunId]) -> int:
+    """Return how many steps were looked at in the last run before that went the same way."""
+    before = [name for name in earlier if is_again(name, plan.run_id)]
+    if not before:
+        return 0
+    runs = [shop.desk.run(name) for name in before]
+    last = max(runs, key=lambda run: run.opened_at or _NEVER)
+    steps = {step.task_id for step in plan.plan.steps}
+    return sum(_is_done(task) for name, task in last.tasks.items() if name in steps)
+
+
+def _earlier(shop: Shop, plan: Planned, name: RunId) -> Iterator[RunId]:
     """Yield the runs of the same checklist about earlier versions of this draft."""
-    name = plan.run_id.removesuffix(f".{plan.run_id.rpartition('.')[2]}")
-    ours = name.rpartition("-")[0] + "-"
+    ours = plan.run_id.rpartition("-")[0] + "-"
     for row in shop.desk.runs():
-        if not row.run_id.startswith(ours) or row.run_id == plan.run_id:
+        if not row.run_id.startswith(ours) or row.run_id == name:
             continue
         run = shop.desk.run(row.run_id)
         labels = (task.manifest.labels.get("recipe") for task in run.tasks.values())

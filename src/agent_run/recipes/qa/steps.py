@@ -169,7 +169,8 @@ def _judged(brief: Brief, looks: list[Look], opinion: Opinion | None) -> Check:
     if opinion is not None and opinion.check is not None:
         return replace(opinion.check, notes=f"{opinion.by}: {opinion.check.notes}")
     told = f"no checker knows the goal {brief.objective!r}, so a person has to look"
-    return blocked("qa.person", told)
+    # A model that could not be asked this time may be asked the next time.
+    return blocked("qa.person", told, whole=opinion is None)
 
 
 def _record(
@@ -208,7 +209,7 @@ def _record(
 def _over_budget(brief: Brief, over: tuple[str, ...]) -> Record:
     told = f"over budget: no {', no '.join(over)} left of what this draft may take"
     check = blocked("budget", told)
-    output: JsonValue = {"cached": False, "by": [], "over": list(over)}
+    output: JsonValue = {"cached": False, "by": [], "over": list(over), "whole": False}
     record = to_record(brief.task_id, check, 0)
     return record.model_copy(update={"next_action": "escalate", "output": output})
 
