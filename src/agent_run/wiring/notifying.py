@@ -80,8 +80,8 @@ class Notifier:
         left = [named(*place) for place in list(self._left)]
         if left:
             self.warn(
-                f"nobody was told that {' and '.join(map(repr, left))} wait for a person:"
-                f" notify took longer than {self.all:g} s for all; agent-run inbox shows them"
+                f"nobody was told that {_wait(left)} for a person: telling of all items"
+                f" took longer than {self.all:g} s; agent-run inbox shows what waits"
             )
 
     def _begin(self) -> None:
@@ -126,6 +126,11 @@ class Notifier:
             _post(self.target, body, left)
         else:
             _command(self.target, body, left)
+
+
+def _wait(names: Sequence[str]) -> str:
+    several = " and ".join(map(repr, names))
+    return f"task {several} waits" if len(names) == 1 else f"tasks {several} wait"
 
 
 def _telling(pages: Sequence[Page]) -> dict[_Place, Page]:
