@@ -205,6 +205,18 @@ def test_a_fault_between_parts_has_the_line_of_its_key() -> None:
         load(Canary, read_document(text, source="c.yaml"))
 
 
+def test_what_a_new_version_changes_must_fit_a_task() -> None:
+    text = "name: c\nshare: 0.1\nchanges:\n  executor: 3\n  budget: {max_attempts: 0}\n"
+
+    with pytest.raises(InvalidDocument) as refused:
+        load(Canary, read_document(text, source="c.yaml"))
+
+    assert [str(fault) for fault in refused.value.faults] == [
+        "c.yaml:4: changes.executor: is 3, expected a string; put it in quotes",
+        "c.yaml:5: changes.budget.max_attempts: is 0, expected at least 1",
+    ]
+
+
 def test_an_empty_list_is_still_short() -> None:
     with pytest.raises(InvalidDocument, match="has 0 items, expected at least 1 item"):
         load(Plan, read_document("steps: []", source="p.yaml"))

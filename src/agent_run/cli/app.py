@@ -11,7 +11,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TextIO
 
 import click
 
@@ -144,10 +144,17 @@ def _crashed(error: BaseException, asked: frozenset[str]) -> int:
 
 def _write_whatever_comes() -> None:
     """Let no character stop a sentence, whatever the terminal's encoding is."""
+    # Who closed a stream before starting us does not want to hear it.
+    sys.stdout = sys.stdout or _to_nowhere()
+    sys.stderr = sys.stderr or _to_nowhere()
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
+
+
+def _to_nowhere() -> TextIO:
+    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - open to the end
 
 
 def _nobody_listens() -> int:

@@ -3,7 +3,7 @@
 import click
 
 from agent_run.cli.declaring import FENCE, FunctionT, works_in
-from agent_run.cli.values import AT_ONCE, CLAIM, DURATION, NAME, TEXT, Whole
+from agent_run.cli.values import AT_ONCE, CLAIM, DURATION, EXECUTOR, NAME, TARGET, TEXT, Whole
 
 
 def _dry_run(words: FunctionT) -> FunctionT:
@@ -46,8 +46,8 @@ def _at_once(words: FunctionT) -> FunctionT:
 
 
 @works_in("agent_run.cli.work.executing:execute")
-@click.argument("target", metavar="TASK|FILE")
-@click.option("--executor", type=TEXT, metavar="NAME", help="Who does the work.")
+@click.argument("target", type=TARGET, metavar="TASK|FILE")
+@click.option("--executor", type=EXECUTOR, metavar="NAME", help="Who does the work.")
 @click.option("--command", type=TEXT, metavar="CMD", help="A shell command that does it.")
 @click.option("--owner", type=TEXT, metavar="NAME", help="In whose name it is claimed.")
 @click.option("--ttl", type=DURATION, metavar="20m", help="How long a claim holds.")
@@ -70,7 +70,7 @@ def execute() -> None:
 
 
 @works_in("agent_run.cli.work.verifying:verify")
-@click.argument("task")
+@click.argument("task", type=TEXT)
 @_surroundings
 def verify() -> None:
     """Judge what was submitted.
@@ -81,7 +81,7 @@ def verify() -> None:
 
 
 @works_in("agent_run.cli.work.by_hand:checkout")
-@click.argument("task")
+@click.argument("task", type=TEXT)
 @click.option("--claim", type=CLAIM, required=True, metavar="N", help="The claim you hold.")
 @click.option(
     "--dirty",
@@ -97,7 +97,7 @@ def checkout() -> None:
 
 
 @works_in("agent_run.cli.work.applying:apply")
-@click.argument("task")
+@click.argument("task", type=TEXT)
 @_dry_run
 def apply() -> None:
     """Bring an accepted change to the current branch.
@@ -107,14 +107,14 @@ def apply() -> None:
 
 
 @works_in("agent_run.cli.work.applying:rollback")
-@click.argument("task")
+@click.argument("task", type=TEXT)
 @_dry_run
 def rollback() -> None:
     """Take an applied change back, by a new commit."""
 
 
 @works_in("agent_run.cli.work.cancelling:cancel")
-@click.argument("name", metavar="TASK|RUN")
+@click.argument("name", type=TEXT, metavar="TASK|RUN")
 @click.option("--reason", type=TEXT, default="cancelled by request", help="Why.")
 @_dry_run
 def cancel() -> None:

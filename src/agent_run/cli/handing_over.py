@@ -5,7 +5,7 @@ from collections.abc import Callable
 import click
 
 from agent_run.cli.declaring import FunctionT, works_in
-from agent_run.cli.values import CLAIM, DURATION, NAME, TEXT
+from agent_run.cli.values import CLAIM, DURATION, NAME, PLACE, TEXT
 
 KINDS = ("manifest", "plan", "record", "envelope", "notes", "claim", "verdict")
 
@@ -28,7 +28,7 @@ def _owner(says: str) -> Callable[[FunctionT], FunctionT]:
 
 
 @works_in("agent_run.cli.work.checking:check")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, type=PLACE, required=True, metavar="FILE...")
 @click.option("--as", "kind", type=click.Choice(KINDS), help="What the files should be.")
 def check() -> None:
     """Report every fault of every file.
@@ -39,7 +39,7 @@ def check() -> None:
 
 
 @works_in("agent_run.cli.work.posting:post")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, type=PLACE, required=True, metavar="FILE...")
 @click.option("--run", "run_id", type=NAME, metavar="RUN", help="The run to post to.")
 @_dry_run
 def post() -> None:
@@ -51,7 +51,7 @@ def post() -> None:
 
 
 @works_in("agent_run.cli.work.claiming:claim")
-@click.argument("task", required=False)
+@click.argument("task", type=TEXT, required=False)
 @click.option("--next", "take_next", is_flag=True, help="Take the most urgent task.")
 @_owner("Who will do the work.")
 @click.option("--ttl", type=DURATION, metavar="20m", help="How long the claim holds.")
@@ -74,7 +74,7 @@ def claim() -> None:
 
 
 @works_in("agent_run.cli.work.claiming:heartbeat")
-@click.argument("task")
+@click.argument("task", type=TEXT)
 @_claimed
 @click.option("--ttl", type=DURATION, metavar="20m", help="How long the claim holds from now.")
 @_owner("Who shows that it lives; the claim's owner by default.")
@@ -87,7 +87,7 @@ def heartbeat() -> None:
 
 
 @works_in("agent_run.cli.work.claiming:release")
-@click.argument("task")
+@click.argument("task", type=TEXT)
 @_claimed
 @click.option("--reason", type=TEXT, default="", help="Why; the next owner can read it.")
 @_owner("Who gives it back; the claim's owner by default.")
@@ -100,10 +100,15 @@ def release() -> None:
 
 
 @works_in("agent_run.cli.work.claiming:submit")
-@click.argument("task")
+@click.argument("task", type=TEXT)
 @_claimed
 @click.option(
-    "--record", "file", required=True, metavar="FILE", help="The record, or - for stdin."
+    "--record",
+    "file",
+    type=PLACE,
+    required=True,
+    metavar="FILE",
+    help="The record, or - for stdin.",
 )
 @_owner("Who hands it in; the claim's owner by default.")
 @_dry_run

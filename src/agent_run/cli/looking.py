@@ -3,7 +3,7 @@
 import click
 
 from agent_run.cli.declaring import works_in
-from agent_run.cli.values import NAME
+from agent_run.cli.values import NAME, TEXT
 
 
 @works_in("agent_run.cli.work.standing:status")
@@ -17,7 +17,7 @@ def status() -> None:
 
 
 @works_in("agent_run.cli.work.showing:show")
-@click.argument("task")
+@click.argument("task", type=TEXT)
 @click.option("--diff", is_flag=True, help="Only the diff, all of it.")
 @click.option("--transcript", is_flag=True, help="Only what the executor wrote.")
 def show() -> None:
@@ -28,8 +28,8 @@ def show() -> None:
 
 
 @works_in("agent_run.cli.work.paging:ledger")
-@click.argument("what", required=False, metavar="[TASK|RUN|verify]")
-@click.argument("run_id", required=False, metavar="[RUN]")
+@click.argument("what", type=TEXT, required=False, metavar="[TASK|RUN|verify]")
+@click.argument("run_id", type=TEXT, required=False, metavar="[RUN]")
 @click.option("--follow", "-f", is_flag=True, help="Go on with pages as they are written.")
 @click.option("--jsonl", is_flag=True, help="One JSON object for each page.")
 def ledger() -> None:

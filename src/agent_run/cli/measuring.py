@@ -3,9 +3,8 @@
 import click
 
 from agent_run.cli.declaring import FENCE, Group, common_options, works_in
-from agent_run.cli.values import AT_ONCE, NAME, SHARE, TEXT, Number, Whole
+from agent_run.cli.values import AT_ONCE, NAME, PLACE, SHARE, TEXT, Number, Whole
 
-_FILE = click.Path(dir_okay=False)
 _MAX_TOKENS = click.option(
     "--max-tokens", type=Whole(1), help="Most tokens that all questions may take."
 )
@@ -22,7 +21,7 @@ _MAX_COST = click.option(
     "--since", type=TEXT, metavar="WHEN", help="Only tasks posted since: 7d, 2026-11-01."
 )
 @click.option("--prometheus", is_flag=True, help="In the text format of Prometheus.")
-@click.option("--html", type=_FILE, metavar="FILE", help="Write a page with plots to FILE.")
+@click.option("--html", type=PLACE, metavar="FILE", help="Write a page with plots to FILE.")
 @click.option("--otlp", is_flag=True, help="Send them where the OTEL_ variables say.")
 def metrics() -> None:
     """Show what the ledger says in numbers.
@@ -33,7 +32,7 @@ def metrics() -> None:
 
 
 @works_in("agent_run.cli.work.tracing:trace")
-@click.argument("what", metavar="TASK|RUN")
+@click.argument("what", type=TEXT, metavar="TASK|RUN")
 @click.option("--width", type=Whole(10, 400), help="Width of the bars; else what fits.")
 @click.option("--otlp", is_flag=True, help="Send the spans where the OTEL_ variables say.")
 @click.option("--content", is_flag=True, help="With --otlp: send what people wrote, too.")
@@ -61,7 +60,7 @@ def trace() -> None:
 )
 @FENCE
 @click.option("--model", type=TEXT, metavar="NAME", help="Ask this model the same questions.")
-@click.option("--keep", type=_FILE, metavar="FILE", help="Keep its answers in FILE.")
+@click.option("--keep", type=PLACE, metavar="FILE", help="Keep its answers in FILE.")
 @_MAX_TOKENS
 @_MAX_COST
 @click.option("--at-once", type=AT_ONCE, default=4, show_default=True)
@@ -82,7 +81,7 @@ def replay() -> None:
 
 
 @works_in("agent_run.cli.work.evaluating:check")
-@click.argument("dataset", type=_FILE)
+@click.argument("dataset", type=PLACE)
 def check() -> None:
     """Report every fault of a dataset, with its line."""
 
@@ -98,8 +97,8 @@ def collect() -> None:
 
 
 @works_in("agent_run.cli.work.evaluating:run")
-@click.argument("dataset", type=_FILE)
-@click.option("--plan", type=_FILE, help="The plan each case is put through.")
+@click.argument("dataset", type=PLACE)
+@click.option("--plan", type=PLACE, help="The plan each case is put through.")
 @click.option(
     "--recipe",
     type=TEXT,
@@ -107,7 +106,7 @@ def collect() -> None:
     help="Or code-fix, documentation-review, email-qa, qa, or package.module:name of a "
     "function that makes a plan of a case's input.",
 )
-@click.option("--out", type=click.Path(file_okay=False), required=True, help="Result folder.")
+@click.option("--out", type=PLACE, required=True, metavar="FOLDER", help="Result folder.")
 @click.option("--at-once", type=AT_ONCE, default=4, show_default=True)
 @click.option("--min", "least", multiple=True, metavar="SCORE=N", help="Fail below N.")
 @click.option("--max", "most", multiple=True, metavar="SCORE=N", help="Fail above N.")
@@ -122,7 +121,7 @@ def run() -> None:
 
 
 @works_in("agent_run.cli.work.evaluating:show")
-@click.argument("results", type=click.Path(file_okay=False))
+@click.argument("results", type=PLACE)
 @click.option("--min", "least", multiple=True, metavar="SCORE=N", help="Fail below N.")
 @click.option("--max", "most", multiple=True, metavar="SCORE=N", help="Fail above N.")
 def show() -> None:
@@ -130,38 +129,38 @@ def show() -> None:
 
 
 @works_in("agent_run.cli.work.evaluating:compare")
-@click.argument("before", type=click.Path(file_okay=False))
-@click.argument("after", type=click.Path(file_okay=False))
+@click.argument("before", type=PLACE)
+@click.argument("after", type=PLACE)
 @click.option("--fail-if-worse", is_flag=True, help="Exit with 1 when it became worse.")
 def compare() -> None:
     """Compare two evaluations of the same cases, and say whether it is more than chance."""
 
 
 @works_in("agent_run.cli.work.rating:hand_out")
-@click.argument("results", type=click.Path(file_okay=False))
-@click.option("--rubric", type=_FILE, required=True, help="What is scored, and on which scale.")
-@click.option("--csv", type=_FILE, required=True, help="The sheet a person fills in.")
-@click.option("--key", type=_FILE, required=True, help="Says which row is which case.")
+@click.argument("results", type=PLACE)
+@click.option("--rubric", type=PLACE, required=True, help="What is scored, and on which scale.")
+@click.option("--csv", type=PLACE, required=True, help="The sheet a person fills in.")
+@click.option("--key", type=PLACE, required=True, help="Says which row is which case.")
 @click.option("--seed", type=TEXT, default="0", help="Decides the order of the rows.")
 def hand_out() -> None:
     """Write reports as a sheet that a person scores without knowing where they are from."""
 
 
 @works_in("agent_run.cli.work.rating:take_in")
-@click.argument("csv", type=_FILE)
-@click.option("--rubric", type=_FILE, required=True)
-@click.option("--key", type=_FILE, required=True)
-@click.option("--out", type=_FILE, required=True, help="Where the scores are written.")
+@click.argument("csv", type=PLACE)
+@click.option("--rubric", type=PLACE, required=True)
+@click.option("--key", type=PLACE, required=True)
+@click.option("--out", type=PLACE, required=True, help="Where the scores are written.")
 def take_in() -> None:
     """Read a sheet that a person has filled in."""
 
 
 @works_in("agent_run.cli.work.rating:ask")
-@click.argument("results", type=click.Path(file_okay=False))
-@click.option("--rubric", type=_FILE, required=True)
+@click.argument("results", type=PLACE)
+@click.option("--rubric", type=PLACE, required=True)
 @click.option("--model", type=TEXT, metavar="NAME", help="The model that scores.")
 @click.option("--scorer", type=TEXT, metavar="package.module:name", help="Or a function.")
-@click.option("--out", type=_FILE, required=True, help="Where the scores are written.")
+@click.option("--out", type=PLACE, required=True, help="Where the scores are written.")
 @_MAX_TOKENS
 @_MAX_COST
 def ask() -> None:
@@ -173,14 +172,14 @@ def ask() -> None:
 
 
 @works_in("agent_run.cli.work.rating:summary")
-@click.argument("scores", type=_FILE, nargs=-1, required=True)
+@click.argument("scores", type=PLACE, nargs=-1, required=True)
 def summary() -> None:
     """Show what was scored, and how far two raters agree."""
 
 
 @works_in("agent_run.cli.work.canarying:assign")
-@click.argument("canary", type=_FILE)
-@click.argument("plan", type=_FILE)
+@click.argument("canary", type=PLACE)
+@click.argument("plan", type=PLACE)
 def assign() -> None:
     """Print the plan with its low-risk tasks divided between both versions.
 
@@ -189,7 +188,7 @@ def assign() -> None:
 
 
 @works_in("agent_run.cli.work.canarying:judge")
-@click.argument("canary", type=_FILE)
+@click.argument("canary", type=PLACE)
 @click.option("--since", type=TEXT, metavar="WHEN", help="Only tasks posted since.")
 def judge() -> None:
     """Compare both versions on the ledger, and say whether to promote or roll back.

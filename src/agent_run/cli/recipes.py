@@ -3,18 +3,23 @@
 import click
 
 from agent_run.cli.declaring import works_in
-from agent_run.cli.values import NAME, SHARE, TEXT
+from agent_run.cli.values import NAME, PLACE, SHARE, TEXT
 
 
 @works_in("agent_run.cli.work.recipes:qa")
-@click.argument("drafts", nargs=-1, required=True, metavar="DRAFT...")
+@click.argument("drafts", nargs=-1, type=PLACE, required=True, metavar="DRAFT...")
 @click.option(
-    "--checklist", required=True, metavar="FILE", help="The steps and what each may cost."
+    "--checklist",
+    type=PLACE,
+    required=True,
+    metavar="FILE",
+    help="The steps and what each may cost.",
 )
 @click.option("--offline", is_flag=True, help="Ask no web page and no model.")
 @click.option(
     "--report",
     "reports",
+    type=PLACE,
     multiple=True,
     metavar="FILE",
     help="Write the report to FILE: .md, .json or .html. May be given more than once.",
@@ -26,10 +31,21 @@ from agent_run.cli.values import NAME, SHARE, TEXT
     help="How sure a check must be, instead of what the checklist says.",
 )
 @click.option(
-    "--accept", multiple=True, metavar="WORDS", help="Words that are spelled right here."
+    "--accept",
+    type=TEXT,
+    multiple=True,
+    metavar="WORDS",
+    help="Words that are spelled right here.",
 )
-@click.option("--style", metavar="PATH", help="Rules for tone: a Vale style folder or file.")
-@click.option("--lexicon", metavar="FILE", help="Phrases that must or must not stand.")
+@click.option(
+    "--accept-list", type=PLACE, metavar="FILE", help="A text file of such words, a line each."
+)
+@click.option(
+    "--style", type=PLACE, metavar="PATH", help="Rules for tone: a Vale style folder or file."
+)
+@click.option(
+    "--lexicon", type=PLACE, metavar="FILE", help="Phrases that must or must not stand."
+)
 @click.option(
     "--allow-host",
     "allow_hosts",
@@ -40,7 +56,9 @@ from agent_run.cli.values import NAME, SHARE, TEXT
 @click.option("--model", type=TEXT, metavar="NAME", help="A model that reads the drafts, too.")
 @click.option("--reflect", is_flag=True, help="Let the results be looked at once more.")
 @click.option("--fresh", is_flag=True, help="Check everything again, whatever is known.")
-@click.option("--key", metavar="FILE", help="Right answers, to say how good the checks are.")
+@click.option(
+    "--key", type=PLACE, metavar="FILE", help="Right answers, to say how good the checks are."
+)
 @click.option("--dry-run", is_flag=True, help="Show the plans; check nothing.")
 def qa() -> None:
     """Check drafts against a checklist, and report.

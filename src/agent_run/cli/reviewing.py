@@ -12,7 +12,7 @@ def inbox() -> None:
 
 
 @works_in("agent_run.cli.work.reviewing:review")
-@click.argument("task")
+@click.argument("task", type=TEXT)
 @click.option("--approve", is_flag=True, help="Accept the work, or let it begin.")
 @click.option("--reject", type=TEXT, metavar="REASON", help="Refuse the work.")
 @click.option("--ask", type=TEXT, metavar="TEXT", help="Send the work back with a question.")

@@ -3,7 +3,7 @@
 import click
 
 from agent_run.cli.declaring import FENCE, FunctionT, works_in
-from agent_run.cli.values import NAME, SHARE, TEXT, Number, Whole
+from agent_run.cli.values import EXECUTOR, NAME, PLACE, SHARE, TEXT, Number, Whole
 
 _COUNT = Whole(1, 10_000)
 
@@ -25,7 +25,10 @@ def _crew(words: FunctionT) -> FunctionT:
             help="A shell command for tasks that name no executor.",
         ),
         click.option(
-            "--executor", type=TEXT, metavar="NAME", help="Who does the tasks that name nobody."
+            "--executor",
+            type=EXECUTOR,
+            metavar="NAME",
+            help="Who does the tasks that name nobody.",
         ),
     ):
         words = option(words)
@@ -35,7 +38,7 @@ def _crew(words: FunctionT) -> FunctionT:
 @works_in("agent_run.cli.work.planning:plan")
 @click.argument("objective", type=TEXT)
 @click.option("--model", type=TEXT, metavar="NAME", help="Who plans: provider:model.")
-@click.option("--into", type=TEXT, default="tasks", metavar="FOLDER", help="Where files go.")
+@click.option("--into", type=PLACE, default="tasks", metavar="FOLDER", help="Where files go.")
 @click.option("--post", is_flag=True, help="Put the plan on the ledger at once.")
 @click.option("--run", "run_id", type=NAME, metavar="RUN", help="What the run is called.")
 @click.option("--dry-run", is_flag=True, help="Show the plan; write nothing.")
@@ -48,10 +51,22 @@ def plan() -> None:
 
 
 @works_in("agent_run.cli.work.running:run")
-@click.argument("plan", metavar="PLAN|RECIPE")
-@click.argument("arguments", nargs=-1, metavar="[ARGUMENT]...")
+@click.argument("plan", type=PLACE, metavar="PLAN|RECIPE")
+@click.argument("arguments", nargs=-1, type=TEXT, metavar="[ARGUMENT]...")
 @click.option("--run", "run_id", type=NAME, metavar="RUN", help="What the run is called.")
 @_crew
+@click.option("--offline", is_flag=True, help="Of drafts: ask no web page and no model.")
+@click.option(
+    "--report",
+    "reports",
+    type=PLACE,
+    multiple=True,
+    metavar="FILE",
+    help="Of drafts: write the report to FILE, .md, .json or .html.",
+)
+@click.option(
+    "--min-confidence", type=SHARE, metavar="X", help="Of drafts: how sure a check must be."
+)
 @click.option("--dry-run", is_flag=True, help="Check that everything fits; start nothing.")
 def run() -> None:
     """Carry a whole plan out.

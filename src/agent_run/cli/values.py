@@ -2,6 +2,7 @@
 
 from importlib import import_module
 from math import isfinite, nan
+from os import fsencode
 from typing import Any, Final
 
 import click
@@ -9,6 +10,8 @@ import click
 MOST: Final = 2**63 - 1
 """The largest whole number that a ledger can hold."""
 _LONGEST: Final = 4_000
+_LONGEST_NAME: Final = 255
+"""Bytes between two slashes."""
 
 
 class Checked(click.ParamType[Any]):
@@ -47,6 +50,28 @@ class Text(click.ParamType[str]):
                 f"is {len(text)} characters long, expected at most {_LONGEST}", param, ctx
             )
         return text
+
+
+class Place(click.ParamType[str]):
+    """The name of a file or folder that a file system can hold."""
+
+    name = "file"
+
+    def __init__(self, *, or_task: bool = False) -> None:
+        self._or_task = or_task
+        """Whether it may also name a task, which is always text."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        text = str(value)
+        if not text:
+            self.fail("is empty, expected the name of a file or folder", param, ctx)
+        parts = fsencode(text).split(b"/")
+        if max(map(len, parts)) > _LONGEST_NAME or sum(map(len, parts)) > _LONGEST:
+            told = f"is {len(text)} characters long, which no file name may be"
+            self.fail(told, param, ctx)
+        return TEXT.convert(text, param, ctx) if self._or_task else text
 
 
 class Whole(click.IntRange):
@@ -105,7 +130,10 @@ class Number(click.FloatRange):
 
 NAME: Final = Checked("name", "name")
 DURATION: Final = Checked("duration", "duration")
+EXECUTOR: Final = Checked("executor", "executor")
 TEXT: Final = Text()
+PLACE: Final = Place()
+TARGET: Final = Place(or_task=True)
 SHARE: Final = Number(0, 1)
 AT_ONCE: Final = Whole(1, 256)
 CLAIM: Final = Whole(1)

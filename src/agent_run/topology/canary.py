@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
-from pydantic import Field, JsonValue, field_validator
+from pydantic import Field, JsonValue, ValidationError, field_validator
 
 from agent_run.contract.base import Contract, Name, Share, Whole
 from agent_run.contract.faults import Broken
 from agent_run.contract.manifest import Manifest
 from agent_run.contract.places import dotted
 from agent_run.contract.plan import Plan
+from agent_run.contract.values import faults_of
 from agent_run.ledger.metrics.facts import SETTLED_WORDS, Task
 from agent_run.ledger.metrics.statistics import (
     Proportion,
@@ -82,6 +83,12 @@ class Canary(Contract):
         if unknown:
             told = f"may not differ, expected some of {', '.join(sorted(_CHANGEABLE))}"
             raise Broken((dotted((name,)), told) for name in unknown)
+        anyone = {"task_id": "any", "objective": "any", **changes}
+        try:
+            Manifest.model_validate(anyone)
+        except ValidationError as error:
+            wrong = faults_of(error, wanted=Manifest, value=anyone)
+            raise Broken((fault.key, fault.message) for fault in wrong) from error
         return changes
 
 

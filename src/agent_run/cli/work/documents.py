@@ -1,5 +1,6 @@
 """Reading what the user names on the command line: files, folders, stdin; any document."""
 
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -47,7 +48,7 @@ def named_files(names: Iterable[str]) -> Iterator[str]:
     """
     for name in names:
         folder = Path(name)
-        if name == STDIN or not folder.is_dir():
+        if name == STDIN or not os.path.isdir(folder):  # noqa: PTH112 - it never raises
             yield name
             continue
         try:
@@ -68,6 +69,8 @@ def read_file(name: str) -> Document:
     if name != STDIN:
         text = content_of(Path(name), most=_LONGEST)
         return read_document(text, source=name, go_on=True)
+    if sys.stdin is None:  # who closed it left nothing in its place
+        raise unreadable(_PIPED, "is closed")
     text = sys.stdin.buffer.read(_LONGEST + 1)
     if len(text) > _LONGEST:
         raise unreadable(_PIPED, f"is longer than {_LONGEST} bytes")

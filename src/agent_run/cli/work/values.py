@@ -6,14 +6,17 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from agent_run.contract.base import DURATION_BOUNDS, Duration, Name
+from agent_run.contract.manifest import ExecutorName
 
 _TYPES: Final[Mapping[str, TypeAdapter[Any]]] = {
     "name": TypeAdapter(Name),
     "duration": TypeAdapter(Duration),
+    "executor": TypeAdapter(ExecutorName),
 }
 _EXPECTED: Final = {
     "name": "letters, digits, '-', '_' and single dots, at most 100 characters",
     "duration": "something like '20m', '1h30m' or '45s'",
+    "executor": "a name, or 'agent:provider:model' for the built-in agent",
 }
 
 
@@ -30,5 +33,6 @@ def checked(kind: str, value: object) -> object:
         if DURATION_BOUNDS in said:
             msg = f"{value!r} is not a duration of {DURATION_BOUNDS}"
             raise ValueError(msg) from error
-        msg = f"{value!r} is not a {kind}, expected {_EXPECTED[kind]}"
+        article = "an" if kind[0] in "aeiou" else "a"
+        msg = f"{value!r} is not {article} {kind}, expected {_EXPECTED[kind]}"
         raise ValueError(msg) from error
