@@ -53,7 +53,7 @@ def test_after_the_last_decision_everything_that_was_saved_tells_it(
     half = start("resume", run_id)
 
     assert half.code == 7
-    assert "ok by ada" in half.out
+    assert "approved by ada" in half.out
     assert "goal-3 of letter.md waits for a person: agent-run inbox" in half.err
     assert f"then agent-run resume {run_id} for the new report" in half.err
     assert saved(desk, run_id)["status"] == "person"

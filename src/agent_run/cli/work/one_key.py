@@ -8,6 +8,7 @@ import click
 
 from agent_run.cli.speech import Speech
 from agent_run.cli.visible import visible
+from agent_run.cli.work.recipes import checks_a_draft
 from agent_run.ledger.state import Status, TaskState
 
 OF_A_CHANGE: Final = (
@@ -75,6 +76,8 @@ def _keys(task: TaskState) -> str:
             return "pw"
         case Status.ASKED:
             return "w"
+        case Status.ESCALATED | Status.SUBMITTED if checks_a_draft(task):
+            return "ar" if task.record is not None else "r"
         case Status.ESCALATED | Status.SUBMITTED:
             return "arsw" if task.record is not None else "w"
         case _:

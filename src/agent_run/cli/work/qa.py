@@ -33,6 +33,7 @@ from agent_run.recipes.qa.running import (
     take_up,
 )
 from agent_run.recipes.qa.scoring import read_key, score, score_json, score_lines
+from agent_run.recipes.qa.sparing import refuse_overwriting
 from agent_run.recipes.qa.wording import VERDICTS
 from agent_run.wiring.opening import wall_clock
 
@@ -43,13 +44,20 @@ _CODES: Final[Mapping[Verdict, Exit]] = {
 }
 
 
-class Wish(TypedDict):
-    """What the user wants of the checks."""
+class Asked(TypedDict):
+    """What the user may want of any checks."""
 
     offline: bool
     reports: tuple[str, ...]
     min_confidence: float | None
+    dry_run: bool
+
+
+class Wish(Asked):
+    """What the user wants of checks by a checklist."""
+
     accept: tuple[str, ...]
+    accept_list: str | None
     style: str | None
     lexicon: str | None
     allow_hosts: tuple[str, ...]
@@ -57,7 +65,6 @@ class Wish(TypedDict):
     reflect: bool
     fresh: bool
     key: str | None
-    dry_run: bool
 
 
 def qa(speech: Speech, *, drafts: tuple[str, ...], checklist: str, **wish: Unpack[Wish]) -> int:
@@ -67,16 +74,15 @@ def qa(speech: Speech, *, drafts: tuple[str, ...], checklist: str, **wish: Unpac
     truths = read_key(key) if key else None
     with opened(speech, writes=True, dry_run=wish["dry_run"]) as door:
         wanted = _wanted(door, Path(checklist), wish)
+        others = {"checklist": checklist, "key": wish["key"]}
+        refuse_overwriting(places, drafts, wanted, others)
         if wish["dry_run"]:
             return _rehearsed(speech, drafts, wanted)
         shop = _shop(door, wanted.model, fresh=wish["fresh"])
         report = completed(lambda: check_drafts(shop, drafts, wanted), speech)
-        for place in places:
-            write_report(_kept_in(door), place, report, key=key)
+        _write(door, report, places, key=key)
         show_report(speech, report, score(report, truths) if truths is not None else None)
-        for place in places:
-            speech.tell(f"the report is in {place}")
-        _refresh(door, report, but=places)
+        _tell_where(door, report, places)
     return _CODES[report.status]
 
 
@@ -91,22 +97,50 @@ def went_on(door: Door, run_id: RunId) -> int:
 
 
 def by_recipe(
-    speech: Speech, recipe: ChecklistRecipe, drafts: tuple[str, ...], *, dry_run: bool
+    speech: Speech, recipe: ChecklistRecipe, drafts: tuple[str, ...], **asked: Unpack[Asked]
 ) -> int:
     """Check the drafts against the checklist of a recipe."""
-    wanted = Wanted(recipe.checklist, Path(), recipe.rules, wall_clock().date())
     if not drafts:
         msg = f"recipe {recipe.name!r} needs at least one file to check"
         raise InvalidDocument(msg)
-    with opened(speech, writes=True, dry_run=dry_run) as door:
-        wanted = replace(wanted, model=_usable(door))
-        if dry_run:
+    places = tuple(_place(name) for name in asked["reports"])
+    wanted = _of_recipe(recipe, asked)
+    refuse_overwriting(places, drafts, wanted, {})
+    with opened(speech, writes=True, dry_run=asked["dry_run"]) as door:
+        if not asked["offline"]:
+            wanted = replace(wanted, model=_usable(door))
+        if asked["dry_run"]:
             return _rehearsed(speech, drafts, wanted)
         shop = _shop(door, wanted.model, fresh=False)
         report = completed(lambda: check_drafts(shop, drafts, wanted), speech)
+        _write(door, report, places)
         show_report(speech, report, None)
-        _refresh(door, report)
+        _tell_where(door, report, places)
     return _CODES[report.status]
+
+
+def _of_recipe(recipe: ChecklistRecipe, asked: Asked) -> Wanted:
+    offline = recipe.rules.offline or asked["offline"]
+    return Wanted(
+        checklist=recipe.checklist,
+        beside=Path(),
+        rules=recipe.rules.model_copy(update={"offline": offline}),
+        today=wall_clock().date(),
+        min_confidence=asked["min_confidence"],
+    )
+
+
+def _write(
+    door: Door, report: Report, places: tuple[Path, ...], *, key: Path | None = None
+) -> None:
+    for place in places:
+        write_report(_kept_in(door), place, report, key=key)
+
+
+def _tell_where(door: Door, report: Report, places: tuple[Path, ...]) -> None:
+    for place in places:
+        door.speech.tell(f"the report is in {place}")
+    _refresh(door, report, but=places)
 
 
 def _kept_in(door: Door) -> Path:
@@ -124,11 +158,11 @@ def _refresh(door: Door, report: Report, *, but: tuple[Path, ...] = ()) -> None:
 
 
 def _wanted(door: Door, checklist: Path, wish: Wish) -> Wanted:
-    words = tuple(word for given in wish["accept"] for word in given.replace(",", " ").split())
     rules = Rules(
         style=_existing("style", wish["style"]),
         lexicon=_existing("lexicon", wish["lexicon"]),
-        accept=words,
+        accept=_words(wish["accept"]),
+        accept_list=_existing("accept list", wish["accept_list"]),
         offline=wish["offline"],
         allow_hosts=host_names(wish["allow_hosts"]),
     )
@@ -141,6 +175,14 @@ def _wanted(door: Door, checklist: Path, wish: Wish) -> Wanted:
         min_confidence=wish["min_confidence"],
         reflect=wish["reflect"],
     )
+
+
+def _words(given: tuple[str, ...]) -> tuple[str, ...]:
+    for one in given:
+        if Path(one).suffix and Path(one).is_file():
+            msg = f"accept {one!r} is a file, expected words; --accept-list takes such a file"
+            raise InvalidDocument(msg)
+    return tuple(word for one in given for word in one.replace(",", " ").split())
 
 
 def _model(door: Door, wish: Wish) -> str | None:
@@ -179,6 +221,8 @@ def _shop(door: Door, model: str | None, *, fresh: bool) -> Shop:
         ask=ask,
         tell=transcript(speech, aside=True) if speech.verbose else to_nobody,
         fresh=fresh,
+        shared=not door.settings.store_url.startswith("sqlite:"),
+        say=speech.tell,
     )
 
 

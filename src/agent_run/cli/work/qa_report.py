@@ -9,7 +9,7 @@ from agent_run.recipes.places import sentence_of
 from agent_run.recipes.qa.rendering import whole_json
 from agent_run.recipes.qa.reporting import DraftReport, Report, StepReport
 from agent_run.recipes.qa.scoring import Score, score_lines
-from agent_run.recipes.qa.wording import VERDICTS, counts
+from agent_run.recipes.qa.wording import VERDICTS, counts, standing
 
 _MOST_REMARKS: Final = 5
 
@@ -36,9 +36,9 @@ def show_report(speech: Speech, report: Report, told: Score | None) -> None:
 
 def cell_of(step: StepReport) -> str:
     """Return in a few words what became of a step."""
-    said = {"passed": "ok", "failed": "FAILED", "person": "person"}[step.outcome]
     if step.decision is not None:
-        return f"{said} by {step.decision.by}"
+        return standing(step)
+    said = {"passed": "ok", "failed": "FAILED", "person": "person"}[step.outcome]
     # Of what nobody could look at there is nothing to be sure of.
     blocked = step.result["status"] == "blocked"
     sure = "" if blocked else f" {step.result['confidence']:.2f}"
@@ -91,5 +91,5 @@ def _remarks(step: StepReport) -> Iterator[str]:
         yield f"  {one['line']}:{one['column']} {one['severity']} {one['message']}"
     more, kept = step.found - _MOST_REMARKS, len(step.remarks)
     if more > 0:
-        named = "which the report names" if kept == step.found else f"the report names {kept}"
-        yield f"  and {more} more, {named}"
+        named = f"all {kept}" if kept == step.found else f"the {kept} gravest of {step.found}"
+        yield f"  and {more} more; --report FILE names {named}"

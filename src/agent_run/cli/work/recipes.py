@@ -1,17 +1,19 @@
 """The way to the recipes: loaded when asked for, and what they lack here is named."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
 from agent_run.cli.declaring import loaded
 from agent_run.cli.speech import Json, Speech
 from agent_run.cli.work.door import Door
-from agent_run.contract.base import RunId
+from agent_run.contract.base import RunId, TaskId
 from agent_run.contract.plan import Plan
 from agent_run.desk import Desk
-from agent_run.errors import Unfit
-from agent_run.ledger.state import RunState
+from agent_run.errors import ContractError, Unfit
+from agent_run.ledger.commands import Fail
+from agent_run.ledger.state import RunState, Status, TaskState
+from agent_run.ledger.words import against
 from agent_run.ports.executor import Executor
 
 NAMES: Final = ("code-fix", "documentation-review", "email-qa")
@@ -20,6 +22,8 @@ OWN: Final = "qa"
 OURS: Final = "qa."
 """How the names of executors begin that come with a recipe."""
 _SAVES: Final = "qa.save"
+_CHECK: Final = "qa.check"
+_QUESTIONS: Final[Mapping[str, str]] = {"ask": "question", "answer": "answer"}
 _WORK: Final = "agent_run.cli.work"
 _RECIPES: Final = "agent_run.recipes"
 _CATALOGUE: Final = f"{_RECIPES}.catalogue"
@@ -52,9 +56,9 @@ def configure(speech: Speech, **values: Any) -> int:
     return code
 
 
-def by_recipe(speech: Speech, recipe: Checks, drafts: tuple[str, ...], *, dry_run: bool) -> int:
+def by_recipe(speech: Speech, recipe: Checks, drafts: tuple[str, ...], **asked: Any) -> int:
     """Check drafts against the checklist of a recipe."""
-    code: int = _found(f"{_WORK}.qa:by_recipe")(speech, recipe, drafts, dry_run=dry_run)
+    code: int = _found(f"{_WORK}.qa:by_recipe")(speech, recipe, drafts, **asked)
     return code
 
 
@@ -96,6 +100,35 @@ def after_decision(run_id: RunId, run: RunState) -> str:
     """Return what to type after a decision in the run of a recipe; empty for any other run."""
     ours = is_check(run) or is_conversation(run)
     return f"agent-run resume {run_id}" if ours else ""
+
+
+def checks_a_draft(task: TaskState) -> bool:
+    """Say whether a task is the check of a draft, which can be asked nothing."""
+    return task.manifest.executor == _CHECK
+
+
+def refuse_question(task: TaskState, decision: str) -> None:
+    """Refuse to ask a check of a draft, or to answer it: it would find the same again.
+
+    Raises:
+        ContractError: The decision is such a one.
+    """
+    if checks_a_draft(task) and decision in _QUESTIONS:
+        name = task.manifest.task_id
+        what = _QUESTIONS[decision]
+        msg = f"task {name!r} is a check and takes no {what}, expected --approve or --reject"
+        raise ContractError(msg)
+
+
+def settle_rejection(door: Door, run_id: RunId, task_id: TaskId) -> None:
+    """Fail a check that a person has just rejected: the same draft is not checked again."""
+    task = door.desk.run(run_id).tasks[task_id]
+    if not checks_a_draft(task) or task.status is not Status.READY or not task.returned:
+        return
+    said = against(task.returned[-1])
+    note = f"a person rejected it: {said}"
+    fail = Fail(task_id=task_id, actor=OWN, reason="review_rejected", note=note)
+    door.handle(run_id, fail)
 
 
 def recipe_named(name: str) -> Checks | Plans | None:

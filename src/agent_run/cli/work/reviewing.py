@@ -15,7 +15,12 @@ from agent_run.cli.work.exhibits import exhibit
 from agent_run.cli.work.judgements import judged_json, judgements
 from agent_run.cli.work.listening import completed
 from agent_run.cli.work.one_key import can_ask, decision_by_key
-from agent_run.cli.work.recipes import after_decision
+from agent_run.cli.work.recipes import (
+    after_decision,
+    checks_a_draft,
+    refuse_question,
+    settle_rejection,
+)
 from agent_run.cli.work.showing import lines_of
 from agent_run.cli.work.wording import named
 from agent_run.contract.base import RunId, TaskId
@@ -105,7 +110,10 @@ def _written_down(speech: Speech, task: str, decision: str, wish: Wish) -> int:
         run_id, task_id = door.desk.locate(task)
         actor = wish["owner"] or door.settings.owner
         before = door.desk.run(run_id).tasks[task_id]
+        refuse_question(before, decision)
         _decide(door, run_id, before, _command(before, wish, actor))
+        if decision == "reject" and not door.dry_run:
+            settle_rejection(door, run_id, task_id)
         ending = ending_of(door.desk, run_id, task_id)
         following = after_decision(run_id, door.desk.run(run_id))
     now = ending.task
@@ -247,6 +255,17 @@ def _more(count: int, command: str) -> Iterator[str]:
         yield f"... {count} lines more; {command} shows them all"
 
 
+def _others(task: TaskState) -> Iterator[str]:
+    """Yield what can be said about work that is not approved."""
+    if checks_a_draft(task):
+        yield "--reject REASON"
+        return
+    yield "--reject REASON [--again]"
+    yield "--ask TEXT"
+    if task.status is Status.ESCALATED:
+        yield "--answer TEXT"
+
+
 def _choices(ending: Ending) -> Iterator[str]:
     task = ending.task
     begin = f"agent-run review {named(ending.run_id, task.manifest.task_id)}"
@@ -259,10 +278,7 @@ def _choices(ending: Ending) -> Iterator[str]:
         case Status.ESCALATED | Status.SUBMITTED:
             if task.record is not None:
                 yield f"{begin} --approve [--because TEXT]"
-            yield f"{begin} --reject REASON [--again]"
-            yield f"{begin} --ask TEXT"
-            if task.status is Status.ESCALATED:
-                yield f"{begin} --answer TEXT"
+            yield from (f"{begin} {words}" for words in _others(task))
         case Status.WAITING if not task.approved:
             yield f"{begin} --approve"
         case status if status not in SETTLED:

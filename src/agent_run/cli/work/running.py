@@ -3,7 +3,9 @@
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Final, TypedDict, Unpack
+from typing import Any, Final, TypedDict, Unpack
+
+import click
 
 from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Speech
@@ -45,6 +47,13 @@ _CODES: Final[Mapping[Ending, Exit]] = {
 }
 
 
+_FOR_DRAFTS: Final[Mapping[str, str]] = {
+    "offline": "--offline",
+    "reports": "--report",
+    "min_confidence": "--min-confidence",
+}
+
+
 class Wish(TypedDict):
     """Who is to work, and how."""
 
@@ -55,6 +64,14 @@ class Wish(TypedDict):
     fence: FenceMode | None
 
 
+class RunWish(Wish):
+    """What else may be wanted of a recipe that checks drafts."""
+
+    offline: bool
+    reports: tuple[str, ...]
+    min_confidence: float | None
+
+
 def run(
     speech: Speech,
     *,
@@ -62,12 +79,13 @@ def run(
     arguments: tuple[str, ...],
     run_id: RunId | None,
     dry_run: bool,
-    **wish: Unpack[Wish],
+    **wish: Unpack[RunWish],
 ) -> int:
     """Carry a plan out as far as it goes by itself."""
     recipe = recipe_named(plan)
     if isinstance(recipe, Checks):
-        return by_recipe(speech, recipe, arguments, dry_run=dry_run)
+        return by_recipe(speech, recipe, arguments, dry_run=dry_run, **_of_drafts(wish))
+    _refuse_for_drafts(wish)
     document = recipe.plan(arguments) if recipe else _read(plan, arguments)
     with opened(speech, writes=True, dry_run=dry_run) as door:
         settings = fenced(door.settings, wish["fence"])
@@ -94,6 +112,17 @@ def resume(speech: Speech, *, run_id: RunId, **wish: Unpack[Wish]) -> int:
         site = _site(door, settings, speech)
         outcome = completed(lambda: go_on(site, run_id, crew), speech)
     return _told(speech, outcome)
+
+
+def _of_drafts(wish: RunWish) -> dict[str, Any]:
+    return {name: wish[name] for name in _FOR_DRAFTS}  # type: ignore[literal-required]
+
+
+def _refuse_for_drafts(wish: RunWish) -> None:
+    for name, option in _FOR_DRAFTS.items():
+        if _of_drafts(wish)[name] not in (None, False, ()):
+            msg = f"{option} goes with a recipe that checks drafts"
+            raise click.UsageError(msg, click.get_current_context())
 
 
 def _read(plan: str, arguments: tuple[str, ...]) -> Plan:

@@ -7,7 +7,7 @@ by `check`; a goal that no checker knows is left to a model or a person.
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -78,9 +78,7 @@ class OverallBudget(Contract):
     time_budget_sec: Whole = Field(default=_USUAL_SECONDS, ge=1)
 
 
-class Checklist(Contract):
-    """The steps and budgets for every draft."""
-
+class _Steps(Contract):
     steps: tuple[Step, ...] = Field(min_length=1, max_length=200)
     overall_budget: OverallBudget = OverallBudget()
 
@@ -97,7 +95,7 @@ class Checklist(Contract):
         return document
 
     @model_validator(mode="after")
-    def _name_each_once(self) -> "Checklist":
+    def _name_each_once(self) -> Self:
         names = [step.id for step in self.steps]
         repeated = first_repeated([*OWN_STEPS, *names])
         if repeated is not None:
@@ -106,7 +104,14 @@ class Checklist(Contract):
         return self
 
 
-class QaPlan(Checklist):
+class Checklist(_Steps):
+    """The steps and budgets for every draft. A plan document is one, too."""
+
+    plan_id: str | None = Field(default=None, min_length=1, max_length=200)
+    """What a plan document is called. The plan of each draft gets a name of its own."""
+
+
+class QaPlan(_Steps):
     """The checklist made into the plan for one draft."""
 
     plan_id: str

@@ -5,7 +5,7 @@ Drafts, checklists and models are strangers: nothing they say is taken for marku
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Final
 
 from agent_run.ledger.sheet.parts import (
     Grid,
@@ -21,7 +21,7 @@ from agent_run.ledger.sheet.parts import (
 )
 from agent_run.recipes.qa.reporting import DraftReport, Report, StepReport, Verdict
 from agent_run.recipes.qa.scoring import Score, score_rows
-from agent_run.recipes.qa.wording import OUTCOMES, VERDICTS, counts, evidence, how
+from agent_run.recipes.qa.wording import VERDICTS, counts, evidence, how, standing
 
 _MOODS: Final[Mapping[str, Mood]] = {
     "pass": "good",
@@ -89,7 +89,7 @@ def _line(number: int, name: str, draft: DraftReport) -> Markup:
     shown = words(name, longest=_LONGEST_NAME)
     verdict = pill(VERDICTS[draft.status], _MOODS[draft.status])
     open_ones = [
-        pill(f"{step.step.id}: {OUTCOMES[step.outcome]}", _MOODS[step.outcome], to=anchor)
+        pill(f"{step.step.id}: {standing(step)}", _MOODS[step.outcome], to=anchor)
         for anchor, step in _anchored(number, draft)
         if step.outcome != "passed"
     ]
@@ -131,7 +131,7 @@ def _is_quiet(step: StepReport) -> bool:
 
 def _step(anchor: str, step: StepReport, run_id: str) -> Iterator[Markup]:
     mood = _MOODS[step.outcome]
-    outcome = pill(OUTCOMES[step.outcome], mood)
+    outcome = pill(standing(step), mood)
     name = words(step.step.id)
     yield Markup(f'<section class="card {mood}" aria-labelledby="{anchor}">')
     yield Markup(f'<h3 id="{anchor}">{name}: {outcome}</h3>')
@@ -141,7 +141,7 @@ def _step(anchor: str, step: StepReport, run_id: str) -> Iterator[Markup]:
         yield Markup(f'<p class="said soft">{prose(step.overruled)}</p>')
     yield from _list(step.warnings)
     if step.remarks:
-        yield _remarks(anchor, step.remarks)
+        yield _remarks(anchor, step)
     else:
         yield from _list(evidence(step))
     yield Markup(f'<p class="soft"><small>{words(how(step))}</small></p>')
@@ -150,7 +150,7 @@ def _step(anchor: str, step: StepReport, run_id: str) -> Iterator[Markup]:
     yield Markup("</section>")
 
 
-def _remarks(anchor: str, remarks: Sequence[Mapping[str, Any]]) -> Markup:
+def _remarks(anchor: str, step: StepReport) -> Markup:
     rows = [
         [
             words(f"{one['line']}:{one['column']}"),
@@ -158,12 +158,13 @@ def _remarks(anchor: str, remarks: Sequence[Mapping[str, Any]]) -> Markup:
             words(str(one["quote"])),
             words(str(one.get("suggestion") or "")),
         ]
-        for one in remarks
+        for one in step.remarks
     ]
     head = ["Line", "Remark", "Quote", "Better"]
     if not any(row[-1] for row in rows):
         head, rows = head[:-1], [row[:-1] for row in rows]
-    caption = Markup(f"{len(rows)} remark{'' if len(rows) == 1 else 's'}")
+    shown = f"the {len(rows)} gravest of {step.found}" if len(rows) < step.found else len(rows)
+    caption = Markup(f"{shown} remark{'' if step.found == 1 else 's'}")
     return table(Grid(f"{anchor}-remarks", caption, head, rows, (0,)))
 
 

@@ -13,7 +13,7 @@ from agent_run.errors import InvalidDocument
 from agent_run.recipes.qa.page import to_html
 from agent_run.recipes.qa.reporting import DraftReport, Report, report_json
 from agent_run.recipes.qa.scoring import Score, score_json, score_lines
-from agent_run.recipes.qa.wording import OUTCOMES, VERDICTS, counts, evidence, how
+from agent_run.recipes.qa.wording import VERDICTS, counts, evidence, how, standing
 
 Render = Callable[[Report, Score | None], str]
 
@@ -67,7 +67,7 @@ def _markdown(report: Report, score: Score | None) -> Iterator[str]:
     yield from ("", _md(counts(report)), "")
     yield from ("| draft | status | checks |", "|---|---|---|")
     for draft in report.drafts:
-        checks = ", ".join(f"{_md(s.step.id)} {OUTCOMES[s.outcome]}" for s in draft.steps)
+        checks = ", ".join(f"{_md(s.step.id)} {_md(standing(s))}" for s in draft.steps)
         yield f"| {_md(draft.name)} | {VERDICTS[draft.status]} | {checks} |"
     for draft in report.drafts:
         yield from ("", f"## {_md(draft.name)}: {VERDICTS[draft.status]}", "")
@@ -79,7 +79,7 @@ def _markdown(report: Report, score: Score | None) -> Iterator[str]:
 def _md_draft(draft: DraftReport) -> Iterator[str]:
     yield f"Run `{draft.run_id}`, trace `{draft.trace_id}`."
     for step in draft.steps:
-        yield from ("", f"### {_md(step.step.id)}: {OUTCOMES[step.outcome]}", "")
+        yield from ("", f"### {_md(step.step.id)}: {_md(standing(step))}", "")
         yield f"{_md(step.step.goal)}. {_md(how(step))}"
         yield from ("", _md(step.why))
         if step.overruled:

@@ -10,7 +10,7 @@ VERDICTS: Final[Mapping[str, str]] = {
     "fail": "FAIL",
     "person": "needs a person",
 }
-OUTCOMES: Final[Mapping[str, str]] = {
+_OUTCOMES: Final[Mapping[str, str]] = {
     "passed": "passed",
     "failed": "FAILED",
     "person": "needs a person",
@@ -29,6 +29,13 @@ def counts(report: Report) -> str:
     if report.cache_hits:
         said += f"; {report.cache_hits} of {len(report.steps)} checks reused from earlier"
     return said
+
+
+def standing(step: StepReport) -> str:
+    """Return what became of a step; what a person decided is not what a check found."""
+    if step.decision is None:
+        return _OUTCOMES[step.outcome]
+    return f"{'approved' if step.decision.approved else 'rejected'} by {step.decision.by}"
 
 
 def how(step: StepReport) -> str:
