@@ -1,6 +1,7 @@
 """A run acts on the silence of people by itself, and waits for nothing that moves nothing."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from agent_run.contract.plan import Plan
 from agent_run.contract.record import Record
 from agent_run.engine.runs import crew_of, is_finished, resume, run_plan
 from agent_run.engine.site import Site
+from agent_run.engine.telling import Told
 from agent_run.executors.function import executor
 from agent_run.ledger.state import Status
 from tests.support.sites import file_less_site
@@ -73,6 +75,30 @@ async def test_a_run_does_not_stay_for_a_deadline_that_moves_nothing(
 
     assert done.status == "waiting"
     assert not is_finished(done.run, "r")
+
+
+@each_wait
+async def test_a_run_does_not_sit_through_the_days_that_a_person_has(
+    site: Site, waits: dict[str, Any]
+) -> None:
+    plan = plan_of(**waits, answer_within="2d", on_silence="fail")
+
+    with anyio.fail_after(30):
+        done = await run_plan(site, plan, CREW, run_id="r")
+
+    assert done.status == "waiting"
+    assert done.run.tasks["a"].deadline is not None
+
+
+async def test_what_is_waited_for_is_said_once(site: Site) -> None:
+    told: list[Told] = []
+    plan = plan_of(review="human", answer_within=0.3, on_silence="fail")
+
+    with anyio.fail_after(30):
+        await run_plan(replace(site, tell=told.append), plan, CREW, run_id="r")
+
+    (said,) = (one.text for one in told if one.topic == "wait")
+    assert said.startswith("a waits for a person until 20")
 
 
 @each_wait

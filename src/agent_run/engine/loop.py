@@ -19,6 +19,7 @@ from agent_run.engine.aside import aside
 from agent_run.engine.bench import Bench, at_bench
 from agent_run.engine.execute import Ordered, execute_at, tidy
 from agent_run.engine.line import Line
+from agent_run.engine.patience import awaited_by, in_short
 from agent_run.engine.site import Site
 from agent_run.engine.telling import Told
 from agent_run.errors import ContractError, TransitionError, Unfit
@@ -74,6 +75,8 @@ class _Floor:
     idle: anyio.Event = field(default_factory=anyio.Event)
     looked: float = 0.0
     """How many seconds of thinking the last look at the whole run took."""
+    waits_for: str = ""
+    """What people were told last that is waited for."""
 
     @property
     def desk(self) -> Together:
@@ -86,6 +89,12 @@ class _Floor:
         self.moved.set()
         if not self.busy:
             self.idle.set()
+
+    def tell_once(self, awaited: str) -> None:
+        """Say what is waited for, if it is something new."""
+        if awaited != self.waits_for:
+            self.waits_for = awaited
+            self.site.tell(Told("wait", awaited))
 
     def take(self) -> TaskId | None:
         """Take the next task of the line, unless enough are worked on."""
@@ -117,8 +126,11 @@ async def drive(site: Site, run_id: RunId, topology: Topology, crew: Crew) -> Ru
                 run = await _reacted(floor, swept, topology)
             _line_up(floor, run)
             _send_to_work(floor, group)
-            if not floor.busy and not _will_move(run):
-                break
+            if not floor.busy:
+                awaited = list(awaited_by(run, site.clock()))
+                if not awaited:
+                    break
+                floor.tell_once(in_short(awaited))
             await _until_it_moves(floor)
     return run
 
@@ -225,12 +237,3 @@ def _nobody(run: RunState, task_id: TaskId) -> Escalate:
     name = run.tasks[task_id].manifest.executor
     note = f"no executor {name!r} is here" if name else "the task names no executor"
     return Escalate(task_id=task_id, actor="driver", reason="executor_failed", note=note)
-
-
-def _will_move(run: RunState) -> bool:
-    """Say whether something may happen without a person: a claim elsewhere, a deadline."""
-    return any(
-        task.status in {Status.READY, Status.CLAIMED, Status.SUBMITTED}
-        or (task.deadline is not None and task.moves_by_silence)
-        for task in run.tasks.values()
-    )
