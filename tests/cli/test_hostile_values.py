@@ -145,6 +145,20 @@ def test_any_value_gets_an_exit_code_of_ours_and_no_crash(
             assert "\x1b" not in answer.err, told
 
 
+@pytest.mark.parametrize("recipe", ["code-fix", "documentation-review", "email-qa"])
+@pytest.mark.parametrize("before", [(), ("false",)])
+def test_any_argument_of_a_recipe_gets_an_exit_code_of_ours_and_no_crash(
+    ask: Ask, folder: Path, recipe: str, before: tuple[str, ...]
+) -> None:
+    os.mkfifo(folder / "pipe.yaml")
+
+    for value in (*HOSTILE, "x" * 3_950, "/etc/passwd", "a\\b", "..", "*"):
+        answer = ask("run", recipe, "--command=true", "--dry-run", "--", *before, value, "a.md")
+
+        assert answer.code in CODES, (value, answer.err)
+        assert "unexpected" not in answer.err, (value, answer.err)
+
+
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
 @pytest.mark.parametrize(("command", "code"), [("status", 0), ("check -", 2), ("nope", 2)])
 def test_a_stream_that_is_closed_is_no_crash(

@@ -1,5 +1,6 @@
 """Documentation review, customer e-mail, code fixes: each does what its file describes."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,24 @@ def test_a_code_fix_without_a_path_is_refused() -> None:
 
     with pytest.raises(ContractError, match="takes the command that fails"):
         recipe.plan(["pytest"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("", "x.py"), "the command that fails is empty"),
+        (("x" * 4_000, "x.py"), "the command has 4000 characters, expected at most 3900"),
+        (("false", "x" * 1_001), "a path is 1001 characters long, expected at most 1000"),
+        (("false", ""), "a path is empty"),
+        (("false", "../x.py"), "path '../x.py' has a part that is empty, '.' or '..'"),
+        (("false", "/etc/passwd"), "path '/etc/passwd' is not a relative path below the root"),
+    ],
+)
+def test_a_code_fix_that_cannot_be_is_refused_in_one_sentence(
+    arguments: tuple[str, ...], said: str
+) -> None:
+    recipe = RECIPES["code-fix"]
+    assert isinstance(recipe, PlanRecipe)
+
+    with pytest.raises(ContractError, match=re.escape(said)):
+        recipe.plan(arguments)
