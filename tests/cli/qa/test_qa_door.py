@@ -164,7 +164,7 @@ def test_a_broken_link_is_named_and_what_is_not_shown_is_counted(
 
     assert "1:5 error 'no0.md' is not there" in done.out
     assert "500 links: 500 broken; 1:5 'no0.md' is not there" in done.out
-    assert "and 495 more, the report names 200" in done.out
+    assert "and 495 more; --report FILE names the 200 gravest of 500" in done.out
 
 
 def test_accepted_words_are_spelled_right(drafts: Path, ask: Ask) -> None:
