@@ -171,3 +171,30 @@ def test_an_approval_is_shown_as_a_persons_in_every_form(drafts: Path, ask: Ask)
     assert "approved by eve" in done.out.splitlines()[1]
     assert "spelling-check approved by eve" in (drafts / "r.md").read_text()
     assert ">approved by eve<" in (drafts / "r.html").read_text()
+
+
+def test_a_report_follows_what_is_looked_at_the_next_time(drafts: Path, ask: Ask) -> None:
+    tight = {"steps": ["brand tone", "required phrases"], "overall_budget": {"max_attempts": 1}}
+    (drafts / "tight.json").write_text(json.dumps(tight))
+    request = ("qa", "a.md", "--checklist", "tight.json", "--offline")
+    first = ask(*request, "--report", "r.json")
+
+    second = ask(*request)
+
+    assert (first.code, second.code) == (7, 0)
+    assert "r.json was written again" in second.err
+    report = json.loads((drafts / "r.json").read_text())
+    assert report["status"] == "pass"
+    assert inbox(ask) == []
+
+
+def test_metrics_count_the_checks_and_their_budget(drafts: Path, ask: Ask) -> None:
+    tight = {"steps": ["brand tone", "required phrases"], "overall_budget": {"max_attempts": 1}}
+    (drafts / "tight.json").write_text(json.dumps(tight))
+    ask("qa", "a.md", "--checklist", "tight.json", "--offline")
+
+    told = ask("metrics", "--json").json
+
+    assert told["tasks"] == 2
+    assert told["people"]["escalation_rate"]["of"] == 2
+    assert [one["over"] for one in told["budgets"]["runs"]] == [["attempts"]]

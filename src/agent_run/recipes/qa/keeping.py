@@ -16,6 +16,7 @@ from agent_run.contract.base import Contract, RunId
 from agent_run.desk import Desk
 from agent_run.errors import AgentRunError, ContractError, InvalidDocument
 from agent_run.recipes.places import write_json, write_text
+from agent_run.recipes.qa.carrying import is_again
 from agent_run.recipes.qa.rendering import rendered
 from agent_run.recipes.qa.reporting import Report, draft_report
 from agent_run.recipes.qa.scoring import read_key, score
@@ -62,7 +63,8 @@ def refresh(
     Files in `but` are left out, because they were just written.
     """
     written = {str(place.resolve()) for place in but}
-    for kept in _all_kept(folder):
+    for old in _all_kept(folder):
+        kept = _succeeded(old, runs)
         if kept.place in written or not set(kept.runs) & set(runs):
             continue
         try:
@@ -71,6 +73,12 @@ def refresh(
             again = Refreshed(kept.place, left=str(error))
         if again is not None:
             yield again
+
+
+def _succeeded(kept: Kept, runs: Collection[RunId]) -> Kept:
+    """Return what the file should show: of one and the same check, the newest run."""
+    newer = (next((new for new in runs if is_again(new, old)), old) for old in kept.runs)
+    return kept.model_copy(update={"runs": tuple(newer)})
 
 
 def _again(desk: Desk, folder: Path, kept: Kept) -> Refreshed | None:
