@@ -17,6 +17,7 @@ from agent_run import (
     open_desk,
     run_plan,
 )
+from agent_run.errors import ContractError
 
 
 class Draft(BaseModel):
@@ -89,3 +90,15 @@ def test_a_document_with_faults_is_refused_with_all_of_them(tmp_path: Path) -> N
         Manifest.load(file)
 
     assert len(refused.value.faults) == 3
+
+
+@pytest.mark.parametrize("name", ["a b", "x/y", "é", "a" * 101, "a.lock", "a\n"])
+def test_a_run_cannot_have_any_name(tmp_path: Path, name: str) -> None:
+    plan = Plan(steps=(Manifest(task_id="a", objective="b", executor="write"),))
+    desk = open_desk(f"sqlite:///{tmp_path / 'ledger.db'}")
+
+    with pytest.raises(ContractError, match="cannot be called so"):
+        anyio.run(partial(run_plan, desk, plan, executors=[write_draft], run_id=name))
+
+    assert not desk.runs()
+    desk.close()

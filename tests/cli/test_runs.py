@@ -131,3 +131,22 @@ def test_an_empty_turn_of_a_conversation_is_refused(project: Path) -> None:
 
     assert done.returncode == 2
     assert done.stderr == "agent-run: a TEXT is empty, expected what you want to say\n"
+
+
+def test_a_plan_whose_id_names_no_run_is_run_under_its_first_task(project: Path) -> None:
+    plan = (project / "good.yaml").read_text().replace("two-steps", '"my plan/1"')
+    (project / "named.yaml").write_text(plan)
+
+    done = agent_run(project, "run", "named.yaml", "--json")
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["run_id"] == "one"
+
+
+def test_executors_of_a_recipe_work_only_in_it(project: Path) -> None:
+    (project / "p.yaml").write_text("steps: [{task_id: a, objective: b, executor: qa.check}]")
+
+    done = agent_run(project, "run", "p.yaml")
+
+    assert done.returncode == 2
+    assert "task 'a' names executor 'qa.check', which works only in its recipe" in done.stderr

@@ -24,6 +24,7 @@ from pydantic import (
 )
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$"
+_LONGEST_NAME: Final = 100
 _DURATION: Final = re.compile(
     r"(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9}(?:\.\d{1,6})?)s)?", re.ASCII
 )
@@ -41,9 +42,19 @@ def _usable_as_ref(name: str) -> str:
 
 
 Name: TypeAlias = Annotated[
-    str, StringConstraints(pattern=NAME_PATTERN, max_length=100), AfterValidator(_usable_as_ref)
+    str,
+    StringConstraints(pattern=NAME_PATTERN, max_length=_LONGEST_NAME),
+    AfterValidator(_usable_as_ref),
 ]
 """Letters, digits, `-` and `_`, in parts joined by single dots."""
+
+
+def is_name(text: str) -> bool:
+    """Say whether `text` can name a run or a task."""
+    fits = re.fullmatch(NAME_PATTERN, text) is not None and not text.endswith(".lock")
+    return fits and len(text) <= _LONGEST_NAME
+
+
 RunId: TypeAlias = Name
 TaskId: TypeAlias = Name
 Line: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=4_000)]
@@ -175,5 +186,6 @@ __all__ = [
     "as_tuple",
     "first_repeated",
     "format_duration",
+    "is_name",
     "parse_duration",
 ]

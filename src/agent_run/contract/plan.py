@@ -12,10 +12,12 @@ from pydantic import Field, model_validator
 
 from agent_run.contract.base import (
     Contract,
+    RunId,
     Share,
     TaskId,
     Text,
     Whole,
+    is_name,
 )
 from agent_run.contract.budget import Budget
 from agent_run.contract.faults import Broken
@@ -60,6 +62,15 @@ class Plan(Contract):
         if faults:
             raise Broken(faults)
         return self
+
+    @property
+    def run_name(self) -> RunId:
+        """What its run is called when nobody says it: as the plan, or as its first task.
+
+        A plan from elsewhere may have an id that cannot name a run.
+        """
+        named = self.plan_id is not None and is_name(self.plan_id)
+        return self.plan_id if named and self.plan_id else self.steps[0].task_id
 
     def manifests(self) -> tuple[Manifest, ...]:
         """Return the steps as they are to be posted: needs and intent filled in."""

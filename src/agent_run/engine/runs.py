@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, TypeAlias
 import anyio
 from pydantic import JsonValue
 
-from agent_run.contract.base import RunId
+from agent_run.contract.base import RunId, is_name
 from agent_run.contract.fitting import misfits
 from agent_run.contract.manifest import Manifest
 from agent_run.contract.plan import Plan
@@ -55,6 +55,9 @@ async def run_plan(
     Raises:
         ContractError: Producers and consumers of the plan do not fit, or nobody can do a step.
     """
+    if not is_name(run_id):
+        msg = f"run {run_id!r} cannot be called so, expected letters, digits, '-', '_' and dots"
+        raise ContractError(msg)
     crew = with_sub_plans(site, crew)
     fitted = fit(plan, crew)
     document = {

@@ -36,7 +36,7 @@ async def run_plan(
     Raises:
         InvalidDocument: Steps and executors do not fit; nothing was started.
     """
-    name = run_id or plan.plan_id or f"run-{new_trace()[:12]}"
+    name = run_id or (plan.run_name if plan.plan_id else f"run-{new_trace()[:12]}")
     crew = crew_of(executors, owner=owner, at_once=at_once)
     if any(executor.wants_workspace for executor in executors):
         site = open_site(desk, configure().settings)

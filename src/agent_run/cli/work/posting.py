@@ -4,8 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
-from pydantic import TypeAdapter, ValidationError
-
 from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Speech
 from agent_run.cli.work.checking import Checked, read_all
@@ -20,8 +18,6 @@ from agent_run.errors import AlreadyPosted, ContractError, UnknownTask
 from agent_run.ledger.commands import Command, OpenRun, Post
 from agent_run.ledger.state import SETTLED, RunState
 from agent_run.ledger.views import counted, status_rows
-
-_RUN_ID = TypeAdapter(RunId)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +126,7 @@ def run_for(posting: Posting, desk: Desk) -> RunId:
     """
     if posting.outside:
         return _run_of_needs(posting.outside, desk)
-    plan_id = posting.plan.plan_id if posting.plan else None
-    if plan_id is not None:
-        try:
-            return _RUN_ID.validate_python(plan_id)
-        except ValidationError:
-            # A plan from elsewhere may have an id that cannot name a run.
-            return posting.manifests[0].task_id
-    return posting.manifests[0].task_id
+    return posting.plan.run_name if posting.plan else posting.manifests[0].task_id
 
 
 def _run_of_needs(needed: Sequence[TaskId], desk: Desk) -> RunId:

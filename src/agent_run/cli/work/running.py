@@ -137,7 +137,19 @@ def _read(plan: str, arguments: tuple[str, ...]) -> Plan:
     if not isinstance(document, Plan):
         msg = f"{plan}: is not a plan"
         raise InvalidDocument(msg)
+    ours = [step for step in (*document.steps, *document.final) if _is_ours(step)]
+    if ours:
+        faults = tuple(
+            f"{plan}: task {step.task_id!r} names executor {step.executor!r}, which works only "
+            "in its recipe: agent-run qa"
+            for step in ours
+        )
+        raise InvalidDocument("\n".join(faults), faults)
     return document
+
+
+def _is_ours(step: Manifest) -> bool:
+    return step.executor is not None and step.executor.startswith(OURS)
 
 
 def _site(door: Door, settings: Settings, speech: Speech) -> Site:
@@ -170,7 +182,7 @@ def known_executors(settings: Settings) -> tuple[str, ...]:
 
 
 def _free_name(door: Door, plan: Plan) -> RunId:
-    name = plan.plan_id or plan.steps[0].task_id
+    name = plan.run_name
     if door.run_or_empty(name).seq:
         msg = f"run {name!r} stands on the ledger; resume it, or name this one with --run"
         raise AlreadyPosted(msg)
