@@ -140,8 +140,9 @@ def test_a_check_is_not_asked_questions(drafts: Path, ask: Ask) -> None:
 
     asked = ask("review", "spelling-check", "--ask", "why")
     answered = ask("review", "spelling-check", "--answer", "fine")
+    again = ask("review", "spelling-check", "--reject", "no", "--again")
 
-    assert (asked.code, answered.code) == (2, 2)
+    assert (asked.code, answered.code, again.code) == (2, 2, 2)
     assert "spelling-check" in asked.err
     assert "expected --approve or --reject" in asked.err
     assert len(inbox(ask)) == 1

@@ -1,6 +1,6 @@
 """The way to the recipes: loaded when asked for, and what they lack here is named."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -23,7 +23,7 @@ OURS: Final = "qa."
 """How the names of executors begin that come with a recipe."""
 _SAVES: Final = "qa.save"
 _CHECK: Final = "qa.check"
-_QUESTIONS: Final[Mapping[str, str]] = {"ask": "question", "answer": "answer"}
+_TRY_AGAIN: Final = frozenset({"ask", "answer", "again"})
 _WORK: Final = "agent_run.cli.work"
 _RECIPES: Final = "agent_run.recipes"
 _CATALOGUE: Final = f"{_RECIPES}.catalogue"
@@ -108,15 +108,17 @@ def checks_a_draft(task: TaskState) -> bool:
 
 
 def refuse_question(task: TaskState, decision: str) -> None:
-    """Refuse to ask a check of a draft, or to answer it: it would find the same again.
+    """Refuse to ask a check of a draft, to answer it, or to try it again.
 
     Raises:
         ContractError: The decision is such a one.
     """
-    if checks_a_draft(task) and decision in _QUESTIONS:
+    if checks_a_draft(task) and decision in _TRY_AGAIN:
         name = task.manifest.task_id
-        what = _QUESTIONS[decision]
-        msg = f"task {name!r} is a check and takes no {what}, expected --approve or --reject"
+        msg = (
+            f"task {name!r} is a check, which finds the same in the same draft and takes no"
+            f" --{decision}, expected --approve or --reject REASON"
+        )
         raise ContractError(msg)
 
 

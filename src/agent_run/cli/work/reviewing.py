@@ -110,7 +110,7 @@ def _written_down(speech: Speech, task: str, decision: str, wish: Wish) -> int:
         run_id, task_id = door.desk.locate(task)
         actor = wish["owner"] or door.settings.owner
         before = door.desk.run(run_id).tasks[task_id]
-        refuse_question(before, decision)
+        refuse_question(before, "again" if wish["again"] else decision)
         _decide(door, run_id, before, _command(before, wish, actor))
         if decision == "reject" and not door.dry_run:
             settle_rejection(door, run_id, task_id)
