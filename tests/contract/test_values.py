@@ -1,5 +1,7 @@
 """Values that were never a file: what is wrong with them is said in the same words."""
 
+from typing import Any
+
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -14,7 +16,7 @@ class Draft(BaseModel):
     marks: tuple[int, ...] = ()
 
 
-def wrong(wanted: object, value: object) -> ValidationError:
+def wrong(wanted: Any, value: object) -> ValidationError:
     with pytest.raises(ValidationError) as refused:
         TypeAdapter(wanted).validate_python(value)
     return refused.value
