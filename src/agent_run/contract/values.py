@@ -6,11 +6,11 @@ who reads what is wrong should have to know the library that found it.
 
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from typing import TypeAlias, TypeVar
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from agent_run.contract.explaining import explained
 from agent_run.contract.faults import Fault, Place, refusal
 from agent_run.contract.places import Document, Lines, Node, Part
 
@@ -44,7 +44,9 @@ def faults_of(
     `placing` tells where each part stands, if there is a text that it stands in.
     """
     document = placed(value, placing or (lambda _parts: (1, 1)))
-    found = explained(error, model=wanted, document=document)
+    # Who has nothing to explain does not load what explains.
+    explained = import_module("agent_run.contract.explaining").explained
+    found: list[Fault] = explained(error, model=wanted, document=document)
     if placing is not None:
         return found
     return [replace(fault, line=None, column=None) for fault in found]

@@ -8,7 +8,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 from urllib.parse import quote
@@ -19,6 +18,7 @@ from agent_run.contract.base import Contract, Duration, Flag, Line, Name, Whole
 from agent_run.contract.faults import Fault, refusal, shown
 from agent_run.contract.manifest import Host
 from agent_run.contract.places import dotted, parts_of
+from agent_run.contract.values import faults_of
 from agent_run.errors import Unfit
 from agent_run.wiring.toml_reading import TomlFile, read_toml
 
@@ -225,9 +225,7 @@ def _validated(
     try:
         return Settings.model_validate(read)
     except ValidationError as error:
-        # Who has nothing to explain does not load what explains.
-        faults_of = import_module("agent_run.contract.values").faults_of
-        found: list[Fault] = faults_of(error, wanted=Settings, value=read)
+        found = faults_of(error, wanted=Settings, value=read)
         raise refusal(_traced(fault, origins, written) for fault in found) from error
 
 
