@@ -15,7 +15,7 @@ from agent_run.gates.cache import FileCache
 from agent_run.ledger.commands import Claim, OpenRun, Post, Release
 from agent_run.ledger.state import Status
 from agent_run.recipes.qa.planning import Wanted
-from agent_run.recipes.qa.reporting import DraftReport, report_json
+from agent_run.recipes.qa.reporting import DraftReport, Report, report_json
 from agent_run.recipes.qa.running import Shop, check_drafts, plans_for
 from agent_run.recipes.qa.taking_over import PLACE
 from tests.recipes.support import CLEAN, FLAWED, FOUR, check, draft, opened, outcomes, wanted
@@ -168,3 +168,25 @@ def test_a_decision_about_a_link_holds_when_another_step_is_looked_at_again(
     assert outcomes(first) == {"links": "failed", "spelling": "person"}
     assert outcomes(second) == {"links": "passed", "spelling": "passed"}
     assert second.steps[0].decided_by == "ada"
+
+
+def test_two_that_begin_with_one_draft_at_once_end_with_one_run(tmp_path: Path) -> None:
+    name, asked = draft(tmp_path, "a.md", FLAWED), wanted(tmp_path)
+    state, reports = tmp_path / "state", list[Report]()
+
+    with opened(tmp_path) as desk:
+        shop = Shop(desk, state, FileCache(state / "cache"))
+
+        async def one() -> None:
+            reports.append(await check_drafts(shop, [name], asked))
+
+        async def both() -> None:
+            async with anyio.create_task_group() as group:
+                group.start_soon(one)
+                group.start_soon(one)
+
+        anyio.run(both)
+
+    first, second = reports
+    assert outcomes(first) == outcomes(second)
+    assert first.drafts[0].run_id == second.drafts[0].run_id

@@ -184,8 +184,9 @@ async def _checked(
     done: frozenset[str] = frozenset()
     if before is None:
         named = await to_thread.run_sync(_succeeding, shop, plan, name)
-        await run_plan(site, named.plan, crew, run_id=name)
-        if named.plan.steps != plan.plan.steps:  # a rejection that was carried over is settled
+        begun = await _begun(site, named, crew, name)
+        if not begun or named.plan.steps != plan.plan.steps:
+            # Somebody else was first, or a rejection that was carried over is to be settled.
             run = await to_thread.run_sync(shop.desk.run, name)
             await _go_on(name, run, site, crew)
     else:
@@ -193,6 +194,18 @@ async def _checked(
         done = frozenset(task for task, state in before.tasks.items() if _is_done(state))
         await _go_on(name, before, site, crew)
     return await to_thread.run_sync(lambda: draft_report(shop.desk, name, reused=done))
+
+
+async def _begun(site: Site, plan: Planned, crew: Crew, name: RunId) -> bool:
+    """Open the run and bring it as far as it goes; say whether it was ours to open."""
+    try:
+        await run_plan(site, plan.plan, crew, run_id=name)
+    except TransitionError:
+        run = await to_thread.run_sync(site.desk.run, name)
+        if not run.plan:
+            raise  # it is not open: the wish itself was wrong
+        return False
+    return True
 
 
 async def _go_on(run_id: RunId, run: RunState, site: Site, crew: Crew) -> None:
