@@ -65,3 +65,15 @@ def test_text_that_is_not_utf_8_is_refused_with_its_byte(tmp_path: Path) -> None
     assert text_of(tmp_path / "a") == "café"
     with pytest.raises(InvalidDocument, match=r"is not UTF-8 at byte 3 \(0xe9\)"):
         text_of(tmp_path / "b")
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_that_the_shell_opened_for_us_is_read() -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"abc")
+    os.close(writing)
+
+    content = content_of(Path(f"/dev/fd/{reading}"), most=10)
+
+    os.close(reading)
+    assert content == b"abc"

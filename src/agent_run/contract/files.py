@@ -10,6 +10,7 @@ from typing import Final
 from agent_run.contract.faults import Fault, refusal
 from agent_run.errors import InvalidDocument
 
+_OPEN_FILES: Final = Path("/dev/fd")
 _KINDS: Final = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a pipe"),
@@ -27,7 +28,7 @@ def content_of(file: Path, *, most: int | None = None) -> bytes:
     """
     try:
         found = file.stat()
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(found.st_mode) and not _is_ours(file, found.st_mode):
             raise unreadable(file, f"is {_kind(found.st_mode)}, expected a file")
         if most is not None and found.st_size > most:
             told = f"is {found.st_size} bytes long, expected at most {most}"
@@ -60,6 +61,11 @@ def text_of(file: Path, *, most: int | None = None) -> str:
 def unreadable(file: Path | str, told: str) -> InvalidDocument:
     """Return the refusal of a whole file, in one sentence."""
     return refusal([Fault(str(file), None, None, "", told)])
+
+
+def _is_ours(file: Path, mode: int) -> bool:
+    """Say whether it is a pipe that the user's shell opened for us, as `<(command)` does."""
+    return stat.S_ISFIFO(mode) and file.parent == _OPEN_FILES
 
 
 def _kind(mode: int) -> str:
