@@ -150,3 +150,58 @@ def test_executors_of_a_recipe_work_only_in_it(project: Path) -> None:
 
     assert done.returncode == 2
     assert "task 'a' names executor 'qa.check', which works only in its recipe" in done.stderr
+
+
+FAN_IN = """\
+steps:
+  - task_id: left
+    objective: x
+    allowed_paths: ["*.txt"]
+    executor: left
+    budget: {{max_attempts: 1}}
+  - task_id: right
+    objective: x
+    allowed_paths: ["*.txt"]
+    executor: {right}
+    budget: {{max_attempts: 1}}
+  - task_id: both
+    objective: x
+    allowed_paths: [both.txt]
+    needs: [left, right]
+    executor: both
+    budget: {{max_attempts: 1}}
+final:
+  - {{task_id: end, objective: x, executor: end, budget: {{max_attempts: 1}}}}
+"""
+HANDS = """\
+[executors]
+left.command = "echo left > left.txt"
+right.command = "echo right > right.txt"
+rival.command = "echo rival > left.txt"
+both.command = "cat left.txt right.txt > both.txt"
+end.command = "echo '{\\"status\\": \\"done\\", \\"confidence\\": 0.9}'"
+"""
+
+
+def test_who_needs_two_changes_of_files_starts_from_both(tmp_path: Path) -> None:
+    (tmp_path / "agent-run.toml").write_text(HANDS)
+    (tmp_path / "plan.yaml").write_text(FAN_IN.format(right="right"))
+
+    done = agent_run(tmp_path, "run", "plan.yaml", "--run", "r", "--json")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert agent_run(tmp_path, "apply", "r/both").returncode == 0
+    assert (tmp_path / "both.txt").read_text() == "left\nright\n"
+
+
+def test_changes_that_conflict_wait_for_a_person_and_the_end_still_runs(tmp_path: Path) -> None:
+    (tmp_path / "agent-run.toml").write_text(HANDS)
+    (tmp_path / "plan.yaml").write_text(FAN_IN.format(right="rival"))
+
+    done = agent_run(tmp_path, "run", "plan.yaml", "--run", "r", "--json")
+
+    told = json.loads(done.stdout)
+    status = {task["task_id"]: task["status"] for task in told["tasks"]}
+    assert done.returncode == 7, done.stderr
+    assert (status["both"], status["end"]) == ("escalated", "accepted")
+    assert "conflict in 'left.txt'" in agent_run(tmp_path, "inbox", "--json").stdout

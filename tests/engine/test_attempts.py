@@ -175,11 +175,11 @@ def test_a_need_without_files_passes_on_what_it_needed(stage: Stage, project: Pr
     assert "src/one.py" in files
 
 
-def test_needs_that_do_not_lie_on_one_line_are_refused_in_a_sentence(stage: Stage) -> None:
+def test_needs_that_conflict_are_refused_in_a_sentence(stage: Stage) -> None:
     run(stage, "one", (), Fake(writing("src/one.py", "ONE = 1\n")))
-    run(stage, "two", (), Fake(writing("src/two.py", "TWO = 2\n")))
+    run(stage, "two", (), Fake(writing("src/one.py", "ONE = 2\n")))
 
-    with pytest.raises(WorkspaceError, match="needs the results of 'one', 'two': none of"):
+    with pytest.raises(WorkspaceError, match="needs the results of 'one', 'two': the results"):
         run(stage, "three", ("one", "two"), Fake(fixing))
 
     task = stage.open().desk.run("plan").tasks["three"]

@@ -115,3 +115,13 @@ def test_what_is_installed_from_the_project_is_known(tmp_path: Path) -> None:
     (packages / "a.pth").write_text(f"import os\n{root / 'src'}\n/elsewhere\n# x\n\n{root}\n")
 
     assert tools(venv / "bin", home=tmp_path, root=root).imports == ("src", ".")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may enter every folder")
+def test_a_folder_that_may_not_be_entered_holds_no_tool(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
+
+    box = toolbox({"PATH": f"{closed}:/usr/bin"}, root=tmp_path / "project")
+
+    assert box.path == "/usr/bin"

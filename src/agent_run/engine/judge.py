@@ -29,6 +29,7 @@ from agent_run.ledger.commands import Decide, Judge
 from agent_run.ledger.events import TaskAccepted
 from agent_run.ledger.rules import decide
 from agent_run.ledger.state import RunState, Status, TaskState
+from agent_run.ledger.words import named
 from agent_run.ports.gate import Case, Gate
 from agent_run.ports.workspace import Base, Candidate, Result, Stamp
 
@@ -84,7 +85,7 @@ async def judge_at(bench: Bench, run_id: RunId, task_id: TaskId, *, run: RunStat
         gains = await _gains(bench, run_id, run, command, exhibit)
         command = replace(command, **gains) if gains else command
     state = await bench.desk.handle(run_id, command)
-    tell_verdict(site.tell, state.tasks[task_id], verdict)
+    tell_verdict(site.tell, run_id, state.tasks[task_id], verdict)
     await _part(site, run_id, state.tasks[task_id], task.claim)
     return state
 
@@ -113,7 +114,7 @@ async def _gains(
     gains: dict[str, Any] = {}
     if exhibit.changed and _would_be_accepted(run, command):
         result = await aside(lambda: _promote(bench.site, task, exhibit, trace_id))
-        gains = {"result": _as_json(result), "rollback": rollback_note(task_id)}
+        gains = {"result": _as_json(result), "rollback": rollback_note(run_id, task_id)}
     if task.record is not None and task_id in run.dependents:
         meter = bench.site.meter
         handed = handing(run, task_id, task.record, trace_id=trace_id, meter=meter)
@@ -126,9 +127,9 @@ async def _part(site: Site, run_id: RunId, task: TaskState, claim: int | None) -
         await aside(lambda: let_go(site, run_id, task, claim))
 
 
-def rollback_note(task_id: TaskId) -> str:
+def rollback_note(run_id: RunId, task_id: TaskId) -> str:
     """Return how the change can be taken back once it was applied."""
-    return f"agent-run rollback {task_id}"
+    return f"agent-run rollback {named(run_id, task_id)}"
 
 
 async def _verdict(bench: Bench, run_id: RunId, task: TaskState, exhibit: _Exhibit) -> Verdict:

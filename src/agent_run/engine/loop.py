@@ -22,7 +22,13 @@ from agent_run.engine.line import Line
 from agent_run.engine.patience import awaited_by, in_short
 from agent_run.engine.site import Site
 from agent_run.engine.telling import Told
-from agent_run.errors import ContractError, TransitionError, Unfit
+from agent_run.errors import (
+    ContractError,
+    TransitionError,
+    UncommittedWork,
+    Unfit,
+    WorkspaceError,
+)
 from agent_run.ledger.commands import Command, Escalate, Expire, Lapse
 from agent_run.ledger.lookup import expired
 from agent_run.ledger.state import RunState, Status
@@ -225,7 +231,9 @@ async def _work(floor: _Floor, task_id: TaskId) -> RunState | None:
         site.tell(Told("wait", str(refused)))
         run = await aside(lambda: site.desk.run(run_id))
         floor.declined[task_id] = run.seq
-    except (Unfit, ContractError) as unfit:
+    except UncommittedWork:
+        raise  # nothing can be done before the user has put the project in order
+    except (Unfit, ContractError, WorkspaceError) as unfit:
         escalate = Escalate(
             task_id=task_id, actor=crew.owner, reason="executor_failed", note=str(unfit)
         )

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, Literal, TypeAlias
 
-from agent_run.contract.base import format_duration
+from agent_run.contract.base import RunId, format_duration
 from agent_run.contract.claim import ClaimCheck
 from agent_run.contract.verdict import Finding, Outcome, Verdict
 from agent_run.ledger.state import Status, TaskState
+from agent_run.ledger.words import named
 
 _WORDS: Final[Mapping[Outcome, str]] = {
     "pass": "PASS",
@@ -61,22 +62,22 @@ def tell_command(tell: Listener, finding: Finding) -> None:
         tell(Told("test", f"{command} ........ {_WORDS[finding.outcome]} {took}"))
 
 
-def tell_verdict(tell: Listener, task: TaskState, verdict: Verdict) -> None:
+def tell_verdict(tell: Listener, run_id: RunId, task: TaskState, verdict: Verdict) -> None:
     """Tell what each gate said, and what followed."""
     worst: dict[str, Outcome] = {}
     for finding in verdict.findings:
         so_far = worst.get(finding.gate, "pass")
         worst[finding.gate] = max(so_far, finding.outcome, key=_ORDER.index)
     gates = "  ".join(f"{gate} {_WORDS[how]}" for gate, how in worst.items())
-    tell(Told("verify", f"{gates}  -> {_outcome(task)}"))
+    tell(Told("verify", f"{gates}  -> {_outcome(run_id, task)}"))
 
 
-def _outcome(task: TaskState) -> str:
+def _outcome(run_id: RunId, task: TaskState) -> str:
     match task.status:
         case Status.READY:
             return "returned"
         case Status.ACCEPTED if task.result:
-            return f"accepted  agent-run apply {task.manifest.task_id}"
+            return f"accepted  agent-run apply {named(run_id, task.manifest.task_id)}"
         case Status.SUBMITTED:
             return "undecided"
         case status:

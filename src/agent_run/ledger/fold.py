@@ -117,6 +117,9 @@ class _Draft:
     def claimed(self, event: happened.TaskClaimed) -> dict[str, Any]:
         return {"attempts": self._run.attempts + 1}
 
+    def given_back(self, event: happened.ClaimReleased) -> dict[str, Any]:
+        return {} if event.counted else {"attempts": self._run.attempts - 1}
+
     def settled_call(self, event: happened.SpendSettled) -> dict[str, Any]:
         return {"journal": self._run.journal.set(f"{event.task_id}/{event.key}", event.result)}
 
@@ -343,6 +346,7 @@ _OF_RUN: Final[Mapping[type[AnyEvent], Callable[[_Draft, Any, int], dict[str, An
 }
 _REST_OF_RUN: Final[Mapping[type[AnyEvent], Callable[[_Draft, Any], dict[str, Any]]]] = {
     happened.TaskClaimed: _Draft.claimed,
+    happened.ClaimReleased: _Draft.given_back,
     happened.SpendSettled: _Draft.settled_call,
     happened.TaskAccepted: _Draft.accepted,
 }

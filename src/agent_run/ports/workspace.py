@@ -109,6 +109,8 @@ class Stamp:
     trace_id: str = ""
     claim: int = 0
     attempt: int = 0
+    commit: str = ""
+    """The accepted commit, as the ledger has it. Empty means what the task's ref shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +167,10 @@ class Workspace(Protocol):
         ...
 
     def base_at(self, results: tuple[str, ...]) -> Base:
-        """Return as a base the one of these commits that contains all the others.
+        """Return as a base what contains all of these commits: one of them, or their join.
 
         Raises:
-            WorkspaceError: none of them does, or one is not in this project.
+            WorkspaceError: two of them conflict, or one is not in this project.
         """
         ...
 

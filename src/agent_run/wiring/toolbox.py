@@ -62,11 +62,16 @@ def toolbox(environ: Mapping[str, str], *, root: Path) -> Toolbox:
 def _folders(path: str, root: Path) -> Iterator[Path]:
     for name in dict.fromkeys(path.split(os.pathsep)):
         folder = Path(name)
-        if not name or not folder.is_absolute() or not folder.is_dir():
+        if not name or not folder.is_absolute() or not _may_be_entered(folder):
             continue
         if folder.is_relative_to(root) and not _is_environment(folder.parent):
             continue
         yield folder
+
+
+def _may_be_entered(folder: Path) -> bool:
+    """Say whether it is a folder of the user's; one that may not be read holds no tool."""
+    return os.access(folder, os.R_OK | os.X_OK) and folder.is_dir()
 
 
 def _behind(folder: Path) -> Iterator[Path]:
@@ -96,7 +101,7 @@ def _linked(folder: Path) -> Iterator[Path]:
         links = [entry.path for entry in entries if entry.is_symlink()]
     for link in sorted(links):
         target = Path(link).resolve()
-        if target.is_file() and target.parent != folder:
+        if os.access(target, os.R_OK) and target.is_file() and target.parent != folder:
             yield target
 
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from agent_run.errors import ApplyRefused, WorkspaceError
+from agent_run.errors import ApplyRefused
 from agent_run.ports.workspace import Applied, Stamp, Standing
 from agent_run.workspace import commits
 from agent_run.workspace.commits import Commit
+from agent_run.workspace.joining import merge_trees
 from agent_run.workspace.names import printable
 from agent_run.workspace.plumbing import Git
 from agent_run.workspace.repository import Repository, Scratch, listed
@@ -42,13 +43,13 @@ class _Step:
 def apply(repository: Repository, stamp: Stamp) -> Applied:
     """Bring the accepted change of a task to the current branch."""
     git, task_id = repository.git, stamp.task_id
-    result = commits.read(git, commits.ref_of(task_id))
+    result = commits.accepted(git, stamp)
     if result is None:
         msg = f"task {task_id!r} has no accepted change to apply"
         raise ApplyRefused(msg)
     _refuse_if_busy(git)
     head = commits.read(git, "HEAD")
-    standing = _applied(git, task_id) if head else None
+    standing = _applied(git, stamp) if head else None
     if standing and _same_claim(standing, result):
         msg = f"task {task_id!r} is on this branch already, as {standing.oid[:12]}"
         raise ApplyRefused(msg)
@@ -70,7 +71,7 @@ def rollback(repository: Repository, stamp: Stamp) -> Applied:
     git, task_id = repository.git, stamp.task_id
     _refuse_if_busy(git)
     head = commits.read(git, "HEAD")
-    standing = _applied(git, task_id) if head else None
+    standing = _applied(git, stamp) if head else None
     if head is None or standing is None:
         msg = f"task {task_id!r} is not on this branch, so there is nothing to take back"
         raise ApplyRefused(msg)
@@ -89,7 +90,7 @@ def rollback(repository: Repository, stamp: Stamp) -> Applied:
 def standing(repository: Repository, stamp: Stamp) -> Standing | None:
     """Return what the branch shows of the change that was accepted under `stamp`."""
     git = repository.git
-    found = _newest(git, stamp.task_id) if commits.read(git, "HEAD") else None
+    found = _newest(git, stamp) if commits.read(git, "HEAD") else None
     ours = {"Trace": stamp.trace_id, "Claim": str(stamp.claim)}
     if found is None or any(found.trailers.get(key, "") != ours[key] for key in ours):
         return None
@@ -98,21 +99,29 @@ def standing(repository: Repository, stamp: Stamp) -> Standing | None:
     return Standing(move, found.trailers.get(commits.ROLLBACK, ""))
 
 
-def _applied(git: Git, task_id: str) -> Commit | None:
+def _applied(git: Git, stamp: Stamp) -> Commit | None:
     """Return the commit by which the task is on this branch now, or None if it is not."""
-    found = _newest(git, task_id)
+    found = _newest(git, stamp)
     return None if found is None or commits.ROLLBACK in found.trailers else found
 
 
-def _newest(git: Git, task_id: str) -> Commit | None:
-    """Return the newest commit of this branch that brought the task, or took it back."""
-    pattern = f"^{commits.TASK}: {re.escape(task_id)}$"
+def _newest(git: Git, stamp: Stamp) -> Commit | None:
+    """Return the newest commit of this branch that brought the task, or took it back.
+
+    Tasks of two runs may have one name; their traces tell them apart.
+    """
+    pattern = f"^{commits.TASK}: {re.escape(stamp.task_id)}$"
+    ours = (stamp.task_id, stamp.trace_id)
     out = git.line("rev-list", "--extended-regexp", f"--grep={pattern}", "HEAD")
     for oid in out.splitlines():
         found = commits.read(git, oid)
-        if found and found.trailers.get(commits.TASK) == task_id:
+        if found and _whose(found) == ours:
             return found
     return None
+
+
+def _whose(commit: Commit) -> tuple[str, str]:
+    return commit.trailers.get(commits.TASK, ""), commit.trailers.get("Trace", "")
 
 
 def _same_claim(one: Commit, other: Commit) -> bool:
@@ -143,20 +152,14 @@ def _merged(git: Git, step: _Step, ours: str) -> str:
     base = commits.write(git, step.old, None, message=message, at=at)
     left = commits.write(git, ours, base, message=message, at=at)
     right = commits.write(git, step.new, base, message=message, at=at)
-    options = ("--write-tree", "--name-only", "--no-messages", "-z")
-    code, out, err = git.attempt("merge-tree", *options, left, right)
-    if code not in {0, 1}:
-        msg = f"git merge-tree failed: {err.decode('utf-8', 'backslashreplace').strip()}"
-        raise WorkspaceError(msg)
-    tree, *paths = out.split(b"\0")
-    conflicts = dict.fromkeys(path for path in paths if path)
-    if code:
-        msg = f"{step.name} conflicts with this branch in {listed(conflicts)}"
+    tree, conflicts = merge_trees(git, left, right)
+    if conflicts:
+        msg = f"{step.name} conflicts with this branch in {listed(list(conflicts))}"
         raise ApplyRefused(msg)
-    if tree.decode() == ours:
+    if tree == ours:
         msg = f"{step.name} would change nothing on this branch"
         raise ApplyRefused(msg)
-    return tree.decode()
+    return tree
 
 
 def _bring(git: Git, apart: Git) -> None:

@@ -16,6 +16,7 @@ from agent_run.ports.workspace import Result, Stamp
 from agent_run.workspace.plumbing import Git
 
 NAMESPACE: Final = "refs/agent-run"
+_KEPT: Final = "refs/agent-run-kept"
 TASK: Final = "Task"
 ROLLBACK: Final = "Rollback-Of"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*")
@@ -58,11 +59,19 @@ def read(git: Git, name: str) -> Commit | None:
     return parsed(out.decode().strip(), git.run("cat-file", "commit", out.decode().strip()))
 
 
-def newest(git: Git, names: Sequence[str]) -> str:
-    """Return the one of the commits `names` that contains all the others.
+def accepted(git: Git, stamp: Stamp) -> Commit | None:
+    """Return the commit that was accepted under `stamp`, or None if it is not here.
+
+    Tasks of two runs may have one name, and so one ref: the ledger knows which is meant.
+    """
+    return read(git, stamp.commit or ref_of(stamp.task_id))
+
+
+def newest(git: Git, names: Sequence[str]) -> str | None:
+    """Return the one of the commits `names` that contains all the others; None if none does.
 
     Raises:
-        WorkspaceError: none of them does, or one is not there.
+        WorkspaceError: one is not there.
     """
     found = tuple(dict.fromkeys(names))
     for name in found:
@@ -71,14 +80,13 @@ def newest(git: Git, names: Sequence[str]) -> str:
             raise WorkspaceError(msg)
     for one in found:
         others = (other for other in found if other != one)
-        if all(_contains(git, one, other) for other in others):
+        if all(contains(git, one, other) for other in others):
             return one
-    shown = ", ".join(name[:12] for name in found)
-    msg = f"none of the results {shown} contains the others; join them on one branch first"
-    raise WorkspaceError(msg)
+    return None
 
 
-def _contains(git: Git, one: str, other: str) -> bool:
+def contains(git: Git, one: str, other: str) -> bool:
+    """Say whether the history of `one` has `other` in it."""
     return git.attempt("merge-base", "--is-ancestor", other, one)[0] == 0
 
 
@@ -91,9 +99,9 @@ def parsed(oid: str, text: bytes) -> Commit:
     return Commit(oid, tree, parent, message)
 
 
-def write(git: Git, tree: str, parent: str | None, *, message: str, at: datetime) -> str:
+def write(git: Git, tree: str, *parent: str | None, message: str, at: datetime) -> str:
     """Write a commit object and return its id."""
-    parents = ("-p", parent) if parent else ()
+    parents = tuple(word for one in parent if one for word in ("-p", one))
     when = f"@{int(at.timestamp())} +0000"
     env = {f"GIT_{who}_DATE": when for who in ("AUTHOR", "COMMITTER")}
     env |= {f"GIT_{who}_NAME": "agent-run" for who in ("AUTHOR", "COMMITTER")}
@@ -136,6 +144,9 @@ def promote(
     oids = "".join(f"{oid}\n" for oid in (*also, *loose(quarantine.objects)))
     pack = quarantine.run("pack-objects", "-q", "--window=0", "--stdout", stdin=oids.encode())
     project.run("unpack-objects", "-q", "--strict", stdin=pack)
+    if old and old.trailers.get("Trace", "") != stamp.trace_id:
+        # What another run was given must not be swept away with its last name.
+        project.run("update-ref", f"{_KEPT}/{stamp.task_id}/{old.oid}", old.oid)
     before = old.oid if old else "0" * len(commit)
     reason = f"agent-run: accepted claim {stamp.claim}"
     project.run("update-ref", "--create-reflog", "-m", reason, ref, commit, before)

@@ -47,6 +47,12 @@ class Folder:
         directory = bare_repository(place, self.store.object_format)
         return Git(self.store.program, directory)
 
+    def apart(self, scratch: Path) -> Git:
+        """Return git that reads what is kept of this folder and writes to `scratch`."""
+        objects = scratch / "objects"
+        objects.mkdir(exist_ok=True)
+        return replace(self.git, objects=objects, alternates=(self.git.directory / "objects",))
+
     def base(self, root: Path, prefix: str, dirty: Dirty) -> Base:
         """Return the folder as it is now."""
         left_out: list[bytes] = []
@@ -64,7 +70,7 @@ class Folder:
 
     def apply(self, stamp: Stamp) -> Applied:
         """Write the accepted change of a task into the folder."""
-        result = commits.read(self.git, commits.ref_of(stamp.task_id))
+        result = commits.accepted(self.git, stamp)
         if result is None or result.parent is None:
             msg = f"task {stamp.task_id!r} has no accepted change to apply"
             raise ApplyRefused(msg)
@@ -91,7 +97,7 @@ class Folder:
 
     def standing(self, stamp: Stamp) -> Standing | None:
         """Return what the folder shows of the accepted change of a task."""
-        result = commits.read(self.git, commits.ref_of(stamp.task_id))
+        result = commits.accepted(self.git, stamp)
         if result is None or result.parent is None:
             return None
         applied = commits.read(self.git, f"{_APPLIED}/{stamp.task_id}")

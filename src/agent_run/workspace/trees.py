@@ -35,11 +35,12 @@ from agent_run.workspace.bases import BaseStore
 from agent_run.workspace.candidate import build, changes, settle
 from agent_run.workspace.collect import Bounds, Comparison, open_top
 from agent_run.workspace.folder import Folder
+from agent_run.workspace.joining import joined
 from agent_run.workspace.notes import candidate_from, checkout_from
 from agent_run.workspace.plumbing import Git, discover, find_git
 from agent_run.workspace.recalling import recalled
 from agent_run.workspace.removal import empty_out, remove_tree
-from agent_run.workspace.repository import Repository, check_root
+from agent_run.workspace.repository import Repository, Scratch, check_root
 from agent_run.workspace.writer import write_tree
 
 _REPLACED: Final = Issue("tampered", ".", "the folder of the work was replaced by another")
@@ -62,9 +63,14 @@ class Trees:
         return self.source.base(self.root, self.prefix, dirty)
 
     def base_at(self, results: tuple[str, ...]) -> Base:
-        """Return as a base the one of these commits that contains all the others."""
+        """Return as a base what contains all of these commits."""
         git = self.source.git
         commit = commits.newest(git, results)
+        if commit is None:
+            with Scratch(self.store.state, "join") as scratch:
+                apart = self.source.apart(scratch)
+                commit = joined(apart, results)
+                self.store.ensure(commit, apart)
         self.store.ensure(commit, git)
         tree = self.store.git(commit).line("rev-parse", "--verify", f"{commit}^{{tree}}")
         return Base(commit, tree, self.root, self.prefix)

@@ -127,12 +127,14 @@ def _accepted(door: Door, name: str) -> _Change:
     if task.result is None or workspace is None:
         msg = f"task {task_id!r} was accepted without a change of files"
         raise TransitionError(msg)
+    commit = task.result.get("commit") if isinstance(task.result, dict) else None
     stamp = Stamp(
         task_id=task_id,
         at=wall_clock(),
         trace_id=door.desk.trace_id(run_id),
         claim=task.claim or 0,
         attempt=task.attempt,
+        commit=str(commit or ""),
     )
     return _Change(run_id, task_id, task, workspace, stamp)
 
@@ -159,8 +161,7 @@ def _noted(door: Door, moved: Moved) -> Moved:
 
 
 def _would(speech: Speech, change: _Change, verb: str) -> int:
-    result = change.workspace.result(change.task_id)
-    commit = result.commit if result else None
+    commit = change.stamp.commit
     speech.answer(
         {"task_id": change.task_id, "run_id": change.run_id, "commit": commit, "dry_run": True},
         [f"would {verb} {commit}"],

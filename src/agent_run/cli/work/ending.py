@@ -45,6 +45,7 @@ _DECISIVE: Final = (
     TaskCancelled,
     QuestionAsked,
 )
+_RAN: Final = "commands_run"
 _KINDS: Final = frozenset(str(event.model_fields["kind"].default) for event in _DECISIVE)
 
 
@@ -151,8 +152,12 @@ def decisive(desk: Desk, run_id: RunId, task_id: TaskId) -> AnyEvent | None:
 def _observed(observed: dict[str, JsonValue]) -> Json:
     promised: dict[str, JsonValue] = {
         "files_changed": [],
-        "commands_run": None,
+        "commands_run": [],
         "exit_code": None,
         "elapsed_ms": 0,
     }
-    return promised | {key: value for key, value in observed.items() if key != "fence"}
+    # Which commands ran is not always seen; no list at all would break who counts them.
+    seen = observed.get("commands_run") is not None
+    told = {key: value for key, value in observed.items() if value is not None or key != _RAN}
+    told.pop("fence", None)
+    return promised | told | {"commands_seen": seen}
