@@ -10,6 +10,8 @@ from agent_run.contract.notes import Notes as Notes
 from agent_run.contract.plan import Plan as Plan
 from agent_run.contract.record import Question as Question
 from agent_run.contract.record import Record as Record
+from agent_run.contract.shapes import Orchestration as Orchestration
+from agent_run.contract.shapes import Routing as Routing
 from agent_run.contract.verdict import Finding as Finding
 from agent_run.contract.verdict import Verdict as Verdict
 from agent_run.desk import Desk as Desk
@@ -36,10 +38,12 @@ __all__ = [
     "Manifest",
     "NotClaimable",
     "Notes",
+    "Orchestration",
     "OverBudget",
     "Plan",
     "Question",
     "Record",
+    "Routing",
     "Settings",
     "Spend",
     "StaleClaim",

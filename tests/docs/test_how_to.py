@@ -12,6 +12,7 @@ PAGES = [
     ("metrics.md", 8),
     ("evaluate.md", 11),
     ("canary.md", 3),
+    ("work-together.md", 5),
 ]
 """Each page, and how many commands it shows."""
 
@@ -38,3 +39,13 @@ def test_the_page_shows_what_really_happens(
                 ran += 1
 
     assert ran == count
+
+
+def test_the_python_of_a_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (DOCS / "how-to" / "work-together.md").read_text()
+    (body,) = (body for language, _, body in _BLOCK.findall(text) if language == "python")
+
+    exec(compile(body, "work-together.md", "exec"), {})
+
+    assert (tmp_path / "shops.db").exists()

@@ -67,3 +67,9 @@ def test_a_change_may_not_be_larger_than_the_manifest_says() -> None:
     assert asked(max_diff_lines=60, max_diff_files=2) == [("pass", "verified")]
     assert asked(max_diff_lines=59) == [("fail", "out_of_scope")]
     assert asked(max_diff_files=1) == [("fail", "out_of_scope")]
+
+
+def test_files_that_nobody_saw_are_not_taken_for_right() -> None:
+    (unseen,) = anyio.run(ScopeGate().check, case(allowed_paths=["src/**"]))
+
+    assert (unseen.outcome, unseen.reason) == ("inconclusive", "no_evidence")

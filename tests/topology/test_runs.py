@@ -13,16 +13,17 @@ from agent_run.contract.brief import Brief
 from agent_run.contract.manifest import Manifest
 from agent_run.contract.plan import Plan
 from agent_run.contract.record import Record
+from agent_run.contract.shapes import Orchestration, Routing
 from agent_run.engine.loop import drive
-from agent_run.engine.runs import crew_of, resume, run_plan
+from agent_run.engine.runs import crew_of, is_finished, resume, run_plan
 from agent_run.engine.site import Site
 from agent_run.errors import InvalidDocument
 from agent_run.executors.function import FunctionExecutor, executor
 from agent_run.ledger.commands import Answer, OpenRun
 from agent_run.ledger.events import RecordSubmitted
 from agent_run.ledger.state import Status
-from agent_run.topology.orchestrator import Orchestration, orchestrator
-from agent_run.topology.routing import Routing, answer_of, routing
+from agent_run.topology.orchestrator import orchestrator
+from agent_run.topology.routing import answer_of, routing
 from tests.support.sites import file_less_site
 
 pytestmark = pytest.mark.anyio
@@ -415,3 +416,59 @@ async def test_specialists_that_go_in_circles_end_with_a_person(site: Site) -> N
 
 def answer(site: Site, run_id: str, task_id: str) -> None:
     site.desk.handle(run_id, Answer(task_id=task_id, actor="eve", answer="try again"))
+
+
+async def test_workers_and_specialists_are_run_and_resumed_like_plans(site: Site) -> None:
+    calls: Calls = Counter()
+    work = counting(calls)
+    one = Manifest(task_id="x1", objective="x", executor="work")
+    join = Manifest(task_id="join", objective="x", executor="work")
+    fan = Orchestration(objective="compare", workers=(one,), synthesis=join)
+    desk = Routing(start="a", specialists={"a": one}, intent="help")
+    crew = crew_of([work], owner="driver")
+
+    first = await run_plan(site, fan, crew, run_id="fan")
+    second = await run_plan(site, desk, crew, run_id="desk")
+    again = [await resume(site, name, crew) for name in ("fan", "desk")]
+
+    assert [one.status for one in (first, second, *again)] == ["accepted"] * 4
+    assert calls == {"x1": 1, "join": 1, "a-1": 1}
+    assert is_finished(again[0].run, "fan")
+    assert first.run.intent == "compare"
+
+
+async def test_a_shape_that_nobody_can_work_on_is_refused(site: Site) -> None:
+    one = Manifest(task_id="x1", objective="x", executor="nobody")
+    crew = crew_of([counting(Counter())], owner="driver")
+
+    with pytest.raises(InvalidDocument, match=r"workers\[0\]\.executor: is 'nobody'"):
+        await run_plan(
+            site,
+            Orchestration(workers=(one,), synthesis=one.model_copy(update={"task_id": "join"})),
+            crew,
+            run_id="fan",
+        )
+    with pytest.raises(InvalidDocument, match=r"specialists\.a\.executor: is 'nobody'"):
+        await run_plan(
+            site, Routing(start="a", specialists={"a": one}, intent="x"), crew, run_id="desk"
+        )
+
+
+async def test_more_workers_than_allowed_are_refused_and_none_begins(site: Site) -> None:
+    steps = [{"task_id": f"x{n}", "objective": "x", "executor": "work"} for n in range(3)]
+
+    @executor("split")
+    async def split(brief: Brief) -> Record:
+        return Record(status="done", output={"steps": steps})
+
+    calls: Calls = Counter()
+    spec = Orchestration(
+        decompose=Manifest(task_id="split", objective="x", executor="split"),
+        synthesis=Manifest(task_id="join", objective="x", executor="work"),
+        most_workers=2,
+    )
+
+    done = await run_plan(site, spec, crew_of([split, counting(calls)], owner="d"), run_id="r")
+
+    assert (done.status, calls) == ("failed", {})
+    assert "3 workers were named, and at most 2" in done.run.tasks["join"].note

@@ -4,6 +4,7 @@ A user's mistake gets one sentence, or one line for each fault; never a tracebac
 """
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -58,6 +59,12 @@ cli = LazyGroup(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 """The whole command line."""
+
+
+_OF_THE_MACHINE: Final = frozenset(
+    {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EMFILE}
+)
+"""Errors that no code of ours can answer: rights, space, limits."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -135,6 +142,9 @@ def _in_our_words(said: str) -> str:
 
 
 def _crashed(error: BaseException, asked: frozenset[str]) -> int:
+    if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE:
+        said = f"{error.filename or 'a file'}: {error.strerror}"
+        return _told(said, Exit.UNFIT, type(error).__name__, (), asked)
     hint = "" if not asked.isdisjoint({"-v", "--verbose"}) else "; -v shows where"
     if not hint:
         traceback.print_exception(error)

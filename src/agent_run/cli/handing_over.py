@@ -7,7 +7,10 @@ import click
 from agent_run.cli.declaring import FunctionT, works_in
 from agent_run.cli.values import CLAIM, DURATION, NAME, PLACE, TEXT
 
-KINDS = ("manifest", "plan", "record", "envelope", "notes", "claim", "verdict")
+KINDS = (
+    *("manifest", "plan", "orchestration", "routing"),
+    *("record", "envelope", "notes", "claim", "verdict"),
+)
 
 
 def _dry_run(words: FunctionT) -> FunctionT:

@@ -1,4 +1,7 @@
-"""Whole plans: checked when they are built, opened as a run, driven to their end, resumed."""
+"""Whole plans: checked when they are built, opened as a run, driven to their end, resumed.
+
+Workers under an orchestrator and specialists by routing are run the same way.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,15 +15,17 @@ from agent_run.contract.fitting import misfits
 from agent_run.contract.manifest import Manifest
 from agent_run.contract.plan import Plan
 from agent_run.contract.record import Record, RecordStatus
+from agent_run.contract.shapes import Orchestration, Routing
 from agent_run.contract.values import valid
 from agent_run.engine.inputs import unfit_inputs
 from agent_run.engine.loop import Crew, drive
+from agent_run.engine.shapes import Followed, Shape, decides, followed_by
 from agent_run.engine.site import Site
 from agent_run.errors import ContractError, InvalidDocument, UnknownRun
 from agent_run.ledger.commands import OpenRun
 from agent_run.ledger.state import SETTLED, RunState, Status
 from agent_run.ports.executor import Executor, Job, Seen, Work
-from agent_run.topology.plan_execute import Replanning, plan_execute
+from agent_run.topology.plan_execute import Replanning
 
 NESTED: Final = "plan"
 """The executor of a step whose input is a plan."""
@@ -44,13 +49,13 @@ class Outcome:
 
 async def run_plan(
     site: Site,
-    plan: Plan,
+    plan: Shape,
     crew: Crew,
     *,
     run_id: RunId,
     replanning: Replanning | None = None,
 ) -> Outcome:
-    """Open a run for `plan` and bring it as far as it goes.
+    """Open a run for `plan`, or for workers or specialists, and bring it as far as it goes.
 
     Raises:
         ContractError: Producers and consumers of the plan do not fit, or nobody can do a step.
@@ -59,25 +64,25 @@ async def run_plan(
         msg = f"run {run_id!r} cannot be called so, expected letters, digits, '-', '_' and dots"
         raise ContractError(msg)
     crew = with_sub_plans(site, crew)
-    fitted = fit(plan, crew)
-    document = {
-        "plan": fitted.model_dump(mode="json", exclude_defaults=True),
-        "replanning": _replanning_document(replanning),
-    }
-    opened = OpenRun(actor=crew.owner, intent=plan.objective, budget=plan.budget, plan=document)
+    followed = Followed(fitted(plan, crew), replanning)
+    opened = OpenRun(
+        actor=crew.owner,
+        intent=plan.intent if isinstance(plan, Routing) else plan.objective,
+        budget=plan.budget,
+        plan=followed.document(),
+    )
     await anyio.to_thread.run_sync(lambda: site.desk.handle(run_id, opened))
-    return await _driven(site, run_id, fitted, crew, replanning)
+    return await _driven(site, run_id, followed, crew)
 
 
 async def resume(site: Site, run_id: RunId, crew: Crew) -> Outcome:
     """Go on with a run from where the ledger says it stands.
 
     Raises:
-        ContractError: The run was not opened for a plan.
+        ContractError: The run was opened for nothing that could be followed.
     """
     run = await anyio.to_thread.run_sync(site.desk.run, run_id)
-    plan = planned(run, run_id)
-    return await _driven(site, run_id, plan, crew, _replanning_of(run))
+    return await _driven(site, run_id, followed_by(run, run_id), crew)
 
 
 def planned(run: RunState, run_id: RunId) -> Plan:
@@ -86,11 +91,33 @@ def planned(run: RunState, run_id: RunId) -> Plan:
     Raises:
         ContractError: It was opened for none.
     """
-    document = run.plan
-    if not isinstance(document, dict) or "plan" not in document:
-        msg = f"run {run_id!r} follows no plan; execute its tasks one by one"
+    shape = followed_by(run, run_id).shape
+    if not isinstance(shape, Plan):
+        msg = f"run {run_id!r} follows no plan"
         raise ContractError(msg)
-    return Plan.model_validate(document["plan"])
+    return shape
+
+
+def fitted(shape: Shape, crew: Crew, *, others: Iterable[str] = ()) -> Shape:
+    """Return what a run is to follow with the types of its executors filled in.
+
+    Raises:
+        InvalidDocument: Something does not fit; `faults` names each place.
+    """
+    match shape:
+        case Plan():
+            return fit(shape, crew, others=others)
+        case Orchestration():
+            places = [(f"workers[{n}]", one) for n, one in enumerate(shape.workers)]
+            places += [("synthesis", shape.synthesis)]
+            places += [("decompose", shape.decompose)] if shape.decompose else []
+            _refuse(_without_anybody(places, crew, others))
+            workers = tuple(_typed(one, crew) for one in shape.workers)
+            return shape.model_copy(update={"workers": workers})
+        case Routing():
+            places = [(f"specialists.{name}", one) for name, one in shape.specialists.items()]
+            _refuse(_without_anybody(places, crew, others))
+            return shape
 
 
 def fit(
@@ -109,16 +136,17 @@ def fit(
     fitted = plan.model_copy(update={"steps": steps, "final": final})
     everybody = {**crew.executors, **({"": crew.fallback} if crew.fallback else {})}
     unfit = unfit_inputs(fitted, everybody, given_later=given_later)
-    faults = [*_nobody(fitted, crew, others), *unfit, *_misfits(fitted.manifests())]
-    if faults:
-        raise InvalidDocument("\n".join(faults), tuple(faults))
+    _refuse([*_nobody(fitted, crew, others), *unfit, *_misfits(fitted.manifests())])
     return fitted
 
 
-def ending(run: RunState) -> Ending:
+def ending(run: RunState, shape: Shape | None = None) -> Ending:
     """Return in one word how the run stands."""
     if run.cancelled:
         return "cancelled"
+    joined = None if shape is None else decides(shape, run)
+    if joined is not None:
+        return "accepted" if joined is Status.ACCEPTED else "failed"
     statuses = {task.status for task in run.tasks.values()}
     if not statuses <= SETTLED:
         return "waiting"
@@ -135,19 +163,22 @@ def is_finished(run: RunState, run_id: RunId) -> bool:
         return False
     if run.plan is None:
         return True
-    topology = plan_execute(planned(run, run_id), replanning=_replanning_of(run))
-    return not topology(run)
+    return not followed_by(run, run_id).topology(trace_id="")(run)
 
 
-async def _driven(
-    site: Site, run_id: RunId, plan: Plan, crew: Crew, replanning: Replanning | None
-) -> Outcome:
+async def _driven(site: Site, run_id: RunId, followed: Followed, crew: Crew) -> Outcome:
     crew = with_sub_plans(site, crew)
-    if plan.max_parallel is not None:
-        crew = replace(crew, at_once=min(crew.at_once, plan.max_parallel))
-    topology = plan_execute(plan, replanning=replanning)
-    run = await drive(site, run_id, topology, crew)
-    return Outcome(run_id, ending(run), run)
+    if followed.at_once is not None:
+        crew = replace(crew, at_once=min(crew.at_once, followed.at_once))
+    trace_id = await anyio.to_thread.run_sync(site.desk.trace_id, run_id)
+    run = await drive(site, run_id, followed.topology(trace_id=trace_id), crew)
+    return Outcome(run_id, ending(run, followed.shape), run)
+
+
+def _refuse(faults: Iterable[str]) -> None:
+    told = tuple(faults)
+    if told:
+        raise InvalidDocument("\n".join(told), told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +246,12 @@ def _typed(step: Manifest, crew: Crew) -> Manifest:
 def _nobody(plan: Plan, crew: Crew, others: Iterable[str]) -> Iterable[str]:
     places = [(f"steps[{n}]", step) for n, step in enumerate(plan.steps)]
     places += [(f"final[{n}]", step) for n, step in enumerate(plan.final)]
+    return _without_anybody(places, crew, others)
+
+
+def _without_anybody(
+    places: Iterable[tuple[str, Manifest]], crew: Crew, others: Iterable[str]
+) -> Iterable[str]:
     known = ", ".join(dict.fromkeys((*sorted(crew.executors), *others)))
     expected = f"expected one of {known}" if known else "and there is no executor to name"
     for place, step in places:
@@ -241,22 +278,6 @@ def _part(step: Manifest, need: str) -> dict[str, Any] | None:
     properties = (step.input_schema or {}).get("properties")
     part = properties.get(need) if isinstance(properties, dict) else None
     return part if isinstance(part, dict) else None
-
-
-def _replanning_of(run: RunState) -> Replanning | None:
-    again = run.plan.get("replanning") if isinstance(run.plan, dict) else None
-    if not isinstance(again, dict):
-        return None
-    most = again["most"]
-    planner = Manifest.model_validate(again["planner"])
-    return Replanning(planner, most if isinstance(most, int) else 1)
-
-
-def _replanning_document(replanning: Replanning | None) -> JsonValue:
-    if replanning is None:
-        return None
-    planner = replanning.planner.model_dump(mode="json", exclude_defaults=True)
-    return {"planner": planner, "most": replanning.most}
 
 
 def crew_of(executors: Sequence[Executor], *, owner: str, at_once: int = 8) -> Crew:

@@ -20,7 +20,7 @@ class ScopeGate:
         """Return one finding for each reason that something was refused, or one that passes."""
         candidate = case.candidate
         if candidate is None:
-            return ()
+            return self._unseen(case)
         if candidate.refused:
             reasons = dict.fromkeys(issue.reason for issue in candidate.refused)
             return tuple(self._refused(candidate, reason) for reason in reasons)
@@ -32,6 +32,17 @@ class ScopeGate:
         return (
             Finding(
                 gate=self.name, outcome="pass", reason="verified", evidence=said, paths=paths
+            ),
+        )
+
+    def _unseen(self, case: Case) -> tuple[Finding, ...]:
+        """Say that nobody saw the files; where none may be written there are none to see."""
+        if not case.manifest.allowed_paths:
+            return ()
+        said = "the work was not done in a copy of ours, so nobody saw what it changed"
+        return (
+            Finding(
+                gate=self.name, outcome="inconclusive", reason="no_evidence", evidence=said
             ),
         )
 

@@ -47,6 +47,8 @@ def held_claim(run: RunState, task_id: str, claim: int) -> TaskState:
         now = f"claim {task.claim} of {task.owner!r} counts now"
     elif task.claim == claim:
         now = f"the task is {task.status}"
+    elif claim > task.claim:
+        now = f"there was none after claim {task.claim}, and the task is {task.status}"
     else:
         now = f"claim {task.claim} came after it, and the task is {task.status}"
     msg = f"claim {claim} on task {task_id!r} is not held: {now}"

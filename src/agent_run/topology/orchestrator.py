@@ -5,34 +5,18 @@ distilled results, and is told what is missing and where results contradict each
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil
 
 from pydantic import JsonValue, ValidationError
 
 from agent_run.contract.manifest import Manifest
 from agent_run.contract.plan import Plan
+from agent_run.contract.shapes import Orchestration
 from agent_run.ledger.commands import Command, Fail, Post
 from agent_run.ledger.state import SETTLED, RunState, Status
 from agent_run.topology.shape import ACTOR, Topology, outcome_of, posts
 
 _AT_BARRIER = SETTLED | {Status.ESCALATED}
-
-
-@dataclass(frozen=True, slots=True)
-class Orchestration:
-    """Who decomposes, who works, who synthesizes, and how many must succeed."""
-
-    synthesis: Manifest
-    workers: tuple[Manifest, ...] = ()
-    """The workers, if they are known beforehand."""
-    decompose: Manifest | None = None
-    """A task whose output names the workers as a plan. `None` if they are known."""
-    worker: Manifest | None = None
-    """What every worker named by the decomposition has in common: executor, model, budget."""
-    quorum: float = 1.0
-    """The share of workers that must succeed, above 0 and up to 1."""
-    most_workers: int = 100
 
 
 def orchestrator(spec: Orchestration) -> Topology:
@@ -45,6 +29,8 @@ def orchestrator(spec: Orchestration) -> Topology:
             if run.tasks[spec.decompose.task_id].status not in SETTLED:
                 return ()
         workers = workers_of(spec, run)
+        if len(workers) - len(spec.workers) > spec.most_workers:
+            return _refused(spec, run, len(workers) - len(spec.workers))
         missing = posts(workers, run)
         if missing:
             return missing
@@ -64,8 +50,17 @@ def workers_of(spec: Orchestration, run: RunState) -> tuple[Manifest, ...]:
         plan = Plan.model_validate(task.record.output)
     except ValidationError:
         return spec.workers  # not accepted by the record gate in the first place
-    found = plan.manifests()[: spec.most_workers]
-    return (*spec.workers, *(_as_worker(spec, one) for one in found))
+    return (*spec.workers, *(_as_worker(spec, one) for one in plan.manifests()))
+
+
+def _refused(spec: Orchestration, run: RunState, count: int) -> tuple[Command, ...]:
+    """Start nobody rather than some of those that were named."""
+    name = spec.synthesis.task_id
+    if name in run.tasks:
+        return ()
+    note = f"{count} workers were named, and at most {spec.most_workers} are allowed"
+    posted = Post(actor=ACTOR, manifest=spec.synthesis.model_copy(update={"needs": ()}))
+    return (posted, Fail(task_id=name, actor=ACTOR, reason="no_evidence", note=note))
 
 
 def contradictions(outputs: Mapping[str, JsonValue]) -> list[JsonValue]:

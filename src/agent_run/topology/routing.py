@@ -5,7 +5,6 @@ original intent travels along unchanged, every transfer is a page, and going in 
 with a person instead of a bill.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
@@ -14,6 +13,7 @@ from pydantic import JsonValue
 
 from agent_run.contract.envelope import Envelope
 from agent_run.contract.manifest import Manifest
+from agent_run.contract.shapes import Routing
 from agent_run.ledger.commands import Command, Escalate, HandOver, Post
 from agent_run.ledger.state import RunState, Status, TaskState
 from agent_run.topology.shape import ACTOR, Topology
@@ -21,18 +21,6 @@ from agent_run.topology.shape import ACTOR, Topology
 NEXT: Final = "handoff_to"
 """The field of an output that names the next specialist; without it, the output answers."""
 _STUCK: Final = "unrouted"
-
-
-@dataclass(frozen=True, slots=True)
-class Routing:
-    """Who starts, who can be handed to, and how often at most."""
-
-    start: str
-    specialists: Mapping[str, Manifest]
-    """Name -> what that specialist is asked to do. The start is one of them."""
-    intent: str
-    most_hops: int = 8
-    trace_id: str = "unknown"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from agent_run.contract.base import RunId
-from agent_run.contract.plan import Plan
 from agent_run.desk import Desk
 from agent_run.engine.runs import Outcome, crew_of
 from agent_run.engine.runs import run_plan as driven
+from agent_run.engine.shapes import Shape
 from agent_run.engine.site import Site
 from agent_run.gates.cache import NoCache
 from agent_run.gates.record import ConfidenceGate, RecordGate
@@ -22,7 +22,7 @@ from agent_run.workspace.removal import remove_tree
 
 async def run_plan(
     desk: Desk,
-    plan: Plan,
+    plan: Shape,
     *,
     executors: Sequence[Executor],
     run_id: RunId | None = None,
@@ -31,6 +31,7 @@ async def run_plan(
 ) -> Outcome:
     """Carry `plan` out with these executors, as far as it goes by itself.
 
+    `plan` may also be an `Orchestration` of workers or a `Routing` between specialists.
     Executors that work on files get copies of the project around the current folder.
 
     Raises:

@@ -16,6 +16,7 @@ from agent_run.contract.manifest import Manifest
 from agent_run.contract.payload import check_schema, payload_faults
 from agent_run.contract.plan import Plan
 from agent_run.contract.reading import Document
+from agent_run.contract.shapes import Orchestration, Routing
 from agent_run.errors import ContractError, InvalidDocument
 from agent_run.ledger.views import counted
 
@@ -88,6 +89,11 @@ def _payload_faults(value: BaseModel, document: Document) -> Iterator[Fault]:
         case Plan():
             tasks = [(f"steps[{at}].", step) for at, step in enumerate(value.steps)]
             tasks += [(f"final[{at}].", step) for at, step in enumerate(value.final)]
+        case Orchestration():
+            tasks = [(f"workers[{at}].", one) for at, one in enumerate(value.workers)]
+            tasks += [("synthesis.", value.synthesis)]
+        case Routing():
+            tasks = [(f"specialists.{name}.", one) for name, one in value.specialists.items()]
         case _:
             return
     for place, task in tasks:

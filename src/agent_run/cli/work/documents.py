@@ -17,6 +17,7 @@ from agent_run.contract.notes import Notes
 from agent_run.contract.plan import Plan
 from agent_run.contract.reading import Document, ReadingLimits, load, read_document
 from agent_run.contract.record import Record
+from agent_run.contract.shapes import Orchestration, Routing
 from agent_run.contract.verdict import Verdict
 
 STDIN: Final = "-"
@@ -28,6 +29,8 @@ MODELS: Final[Mapping[str, type[BaseModel]]] = {
     "envelope": Envelope,
     "notes": Notes,
     "claim": ClaimCheck,
+    "orchestration": Orchestration,
+    "routing": Routing,
     "verdict": Verdict,
 }
 _OTHER_NAMES: Final[Mapping[str, frozenset[str]]] = {

@@ -75,7 +75,7 @@ def gathered(found: Sequence[Checked]) -> Posting:
     for one in found:
         own = _manifests_of(one, plans)
         if one.value is not None and not own:
-            told = f"is a {one.kind}, expected a manifest or a plan"
+            told = f"is of the kind {one.kind!r}, expected a manifest or a plan"
             faults.append(Fault(one.file, None, None, "", told))
         for manifest in own:
             if manifest.task_id in placed:

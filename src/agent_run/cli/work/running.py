@@ -9,7 +9,7 @@ import click
 
 from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Speech
-from agent_run.cli.work.documents import STDIN, load_as, read_file
+from agent_run.cli.work.documents import STDIN, kind_of, load_as, read_file
 from agent_run.cli.work.door import Door, opened
 from agent_run.cli.work.executing import fenced, warn_of_fence
 from agent_run.cli.work.listening import completed, transcript
@@ -25,9 +25,11 @@ from agent_run.cli.work.recipes import (
 from agent_run.contract.base import RunId
 from agent_run.contract.manifest import Manifest
 from agent_run.contract.plan import Plan
+from agent_run.contract.shapes import Orchestration, Routing
 from agent_run.engine.loop import Crew
-from agent_run.engine.runs import Ending, Outcome, ending, fit, planned, run_plan
+from agent_run.engine.runs import Ending, Outcome, fitted, run_plan
 from agent_run.engine.runs import resume as go_on
+from agent_run.engine.shapes import Shape, followed_by
 from agent_run.engine.site import Site
 from agent_run.errors import AlreadyPosted, InvalidDocument
 from agent_run.executors.presets.catalogue import PRESETS
@@ -39,6 +41,7 @@ from agent_run.wiring.site import Wanted, open_executor, open_site
 
 BUILT_IN: Final = "agent:"
 """How the name of the built-in agent begins; the rest is its model."""
+_SHAPES: Final = frozenset({"orchestration", "routing"})
 _CODES: Final[Mapping[Ending, Exit]] = {
     "accepted": Exit.DONE,
     "failed": Exit.FAILED,
@@ -86,17 +89,17 @@ def run(
     if isinstance(recipe, Checks):
         return by_recipe(speech, recipe, arguments, dry_run=dry_run, **_of_drafts(wish))
     _refuse_for_drafts(wish)
-    document = recipe.plan(arguments) if recipe else _read(plan, arguments)
+    document: Shape = recipe.plan(arguments) if recipe else _read(plan, arguments)
     with opened(speech, writes=True, dry_run=dry_run) as door:
         settings = fenced(door.settings, wish["fence"])
-        crew = _crew(door, settings, (*document.steps, *document.final), wish)
-        fitted = fit(document, crew, others=known_executors(settings))
+        crew = _crew(door, settings, steps_of(document), wish)
+        shape = fitted(document, crew, others=known_executors(settings))
         name = run_id or _free_name(door, document)
         if dry_run:
             speech.answer({"run_id": name, "fits": True}, (f"run {name} would fit",))
             return Exit.DONE
         site = _site(door, settings, speech)
-        outcome = completed(lambda: run_plan(site, fitted, crew, run_id=name), speech)
+        outcome = completed(lambda: run_plan(site, shape, crew, run_id=name), speech)
     return _told(speech, outcome)
 
 
@@ -107,8 +110,8 @@ def resume(speech: Speech, *, run_id: RunId, **wish: Unpack[Wish]) -> int:
         if going_on is not None:
             return going_on(door, run_id)
         settings = fenced(door.settings, wish["fence"])
-        plan = planned(door.desk.run(run_id), run_id)
-        crew = _crew(door, settings, (*plan.steps, *plan.final), wish)
+        shape = followed_by(door.desk.run(run_id), run_id).shape
+        crew = _crew(door, settings, steps_of(shape), wish)
         site = _site(door, settings, speech)
         outcome = completed(lambda: go_on(site, run_id, crew), speech)
     return _told(speech, outcome)
@@ -125,7 +128,15 @@ def _refuse_for_drafts(wish: RunWish) -> None:
             raise click.UsageError(msg, click.get_current_context())
 
 
-def _read(plan: str, arguments: tuple[str, ...]) -> Plan:
+def steps_of(shape: Shape) -> tuple[Manifest, ...]:
+    """Return every task that is known beforehand, and what later ones have in common."""
+    if isinstance(shape, Plan):
+        return (*shape.steps, *shape.final)
+    common = shape.worker if isinstance(shape, Orchestration) else None
+    return shape.manifests() if common is None else (*shape.manifests(), common)
+
+
+def _read(plan: str, arguments: tuple[str, ...]) -> Shape:
     if arguments:
         msg = f"plan {plan!r} takes no arguments, got {' '.join(arguments)!r}"
         raise InvalidDocument(msg)
@@ -133,11 +144,13 @@ def _read(plan: str, arguments: tuple[str, ...]) -> Plan:
         recipes = ", ".join(NAMES)
         msg = f"{plan!r} is neither a file nor a recipe, expected a plan or one of {recipes}"
         raise InvalidDocument(msg)
-    document = load_as(read_file(plan), "plan")
-    if not isinstance(document, Plan):
+    found = read_file(plan)
+    kind = kind_of(found)
+    document = load_as(found, kind if kind in _SHAPES else "plan")
+    if not isinstance(document, Plan | Orchestration | Routing):
         msg = f"{plan}: is not a plan"
         raise InvalidDocument(msg)
-    ours = [step for step in (*document.steps, *document.final) if _is_ours(step)]
+    ours = [step for step in steps_of(document) if _is_ours(step)]
     if ours:
         faults = tuple(
             f"{plan}: task {step.task_id!r} names executor {step.executor!r}, which works only "
@@ -181,7 +194,7 @@ def known_executors(settings: Settings) -> tuple[str, ...]:
     return (*sorted(settings.executors), *sorted(PRESETS.keys() - settings.executors.keys()))
 
 
-def _free_name(door: Door, plan: Plan) -> RunId:
+def _free_name(door: Door, plan: Shape) -> RunId:
     name = plan.run_name
     if door.run_or_empty(name).seq:
         msg = f"run {name!r} stands on the ledger; resume it, or name this one with --run"
@@ -195,7 +208,7 @@ def _told(speech: Speech, outcome: Outcome) -> int:
         {"task_id": row.task_id, "status": row.status, "attempt": row.attempt, "note": row.note}
         for row in rows
     ]
-    status = ending(outcome.run)
+    status = outcome.status
     if speech.as_json:
         speech.object({"run_id": outcome.run_id, "status": status, "tasks": tasks})
     else:
@@ -206,5 +219,6 @@ def _told(speech: Speech, outcome: Outcome) -> int:
         )
     waiting = [name for name, task in outcome.run.tasks.items() if task.status in FOR_A_PERSON]
     if waiting:
-        speech.tell(f"{', '.join(waiting)} waits for a person: agent-run inbox")
+        wait = "waits" if len(waiting) == 1 else "wait"
+        speech.tell(f"{', '.join(waiting)} {wait} for a person: agent-run inbox")
     return _CODES[status]

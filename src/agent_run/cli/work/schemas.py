@@ -17,6 +17,8 @@ _CONTENT: Final = "agent_run.executors.content"
 MODELS: Final[Mapping[str, str]] = {
     "manifest": f"{_CONTRACT}.manifest:Manifest",
     "plan": f"{_CONTRACT}.plan:Plan",
+    "orchestration": f"{_CONTRACT}.shapes:Orchestration",
+    "routing": f"{_CONTRACT}.shapes:Routing",
     "notes": f"{_CONTRACT}.notes:Notes",
     "envelope": f"{_CONTRACT}.envelope:Envelope",
     "claim": f"{_CONTRACT}.claim:ClaimCheck",
