@@ -102,18 +102,16 @@ def _help_lines() -> Iterator[str]:
         for name in entries:
             command = cli.get_command(root, name)
             if command is not None:
-                yield from _command_lines(command, root)
+                yield from _command_lines(name, command, root)
 
 
-def _command_lines(command: click.Command, parent: click.Context) -> Iterator[str]:
-    context = click.Context(
-        command, info_name=command.name, parent=parent, terminal_width=_WIDTH
-    )
-    yield f"### {command.name}" if parent.parent is None else f"#### {command.name}"
+def _command_lines(name: str, command: click.Command, parent: click.Context) -> Iterator[str]:
+    context = click.Context(command, info_name=name, parent=parent, terminal_width=_WIDTH)
+    yield f"### {name}" if parent.parent is None else f"#### {name}"
     yield from _block(command.get_help(context))
     if isinstance(command, click.Group):
-        for inner in command.commands.values():
-            yield from _command_lines(inner, context)
+        for inner, one in command.commands.items():
+            yield from _command_lines(inner, one, context)
 
 
 def _block(text: str) -> Iterator[str]:

@@ -236,11 +236,11 @@ class _Story:
         self._waits[page.task_id] = key
         self._begin(Strip(key, parent, "wait", what, at, task_id=page.task_id))
 
-    def answered(self, page: Page, at: datetime, by: str) -> None:
+    def answered(self, page: Page, at: datetime, by: str, how: str = "answered") -> None:
         """End the wait that goes on, if there is one."""
         key = self._waits.pop(page.task_id, None)
         if key is not None:
-            self._end(key, at, page.seq, "answered", by=by)
+            self._end(key, at, page.seq, how, by=by)
 
     def reserve(self, page: Page, body: dict[str, Any], at: datetime) -> None:
         self._calls.setdefault(page.task_id, {})[body["key"]] = f"call/{page.seq}"
@@ -309,7 +309,9 @@ def _answer(story: _Story, page: Page, body: dict[str, Any], at: datetime) -> No
 def _verdict(story: _Story, page: Page, body: dict[str, Any], at: datetime) -> None:
     story.let_go(page, at, page.kind.removeprefix("task_"))
     story.judge(page, body, at)
-    story.answered(page, at, body["actor"])
+    # Without a verdict nobody decided: the wait ran out, or was called off.
+    how = "answered" if body.get("verdict") else "ended"
+    story.answered(page, at, body["actor"], how)
     word = _SETTLES.get(page.kind)
     if word:
         story.settle(page, body, at, word)
