@@ -28,6 +28,9 @@ FENCE: Final = click.option(
     type=click.Choice(("require", "prefer", "off")),
     help="Whether work may begin on a machine that cannot hold it.",
 )
+DRY_RUN: Final = click.option(
+    "--dry-run", is_flag=True, help="Say what would happen; change nothing."
+)
 FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
 
 

@@ -2,14 +2,8 @@
 
 import click
 
-from agent_run.cli.declaring import FENCE, FunctionT, works_in
+from agent_run.cli.declaring import DRY_RUN, FENCE, FunctionT, works_in
 from agent_run.cli.values import AT_ONCE, CLAIM, DURATION, EXECUTOR, NAME, TARGET, TEXT, Whole
-
-
-def _dry_run(words: FunctionT) -> FunctionT:
-    return click.option(
-        "--dry-run", is_flag=True, help="Say what would happen; change nothing."
-    )(words)
 
 
 def _surroundings(words: FunctionT) -> FunctionT:
@@ -54,6 +48,7 @@ def _at_once(words: FunctionT) -> FunctionT:
 @click.option("--attempts", type=Whole(1), metavar="N", help="At most so many attempts now.")
 @click.option("--run", "run_id", type=NAME, metavar="RUN", help="The run of the task.")
 @_surroundings
+@DRY_RUN
 def execute() -> None:
     """Claim a task, do it in a fence, and judge what came of it.
 
@@ -72,6 +67,7 @@ def execute() -> None:
 @works_in("agent_run.cli.work.verifying:verify")
 @click.argument("task", type=TEXT)
 @_surroundings
+@DRY_RUN
 def verify() -> None:
     """Judge what was submitted.
 
@@ -98,7 +94,7 @@ def checkout() -> None:
 
 @works_in("agent_run.cli.work.applying:apply")
 @click.argument("task", type=TEXT)
-@_dry_run
+@DRY_RUN
 def apply() -> None:
     """Bring an accepted change to the current branch.
 
@@ -108,7 +104,7 @@ def apply() -> None:
 
 @works_in("agent_run.cli.work.applying:rollback")
 @click.argument("task", type=TEXT)
-@_dry_run
+@DRY_RUN
 def rollback() -> None:
     """Take an applied change back, by a new commit."""
 
@@ -116,7 +112,7 @@ def rollback() -> None:
 @works_in("agent_run.cli.work.cancelling:cancel")
 @click.argument("name", type=TEXT, metavar="TASK|RUN")
 @click.option("--reason", type=TEXT, default="cancelled by request", help="Why.")
-@_dry_run
+@DRY_RUN
 def cancel() -> None:
     """Say that a task or a whole run is no longer wanted.
 

@@ -4,19 +4,13 @@ from collections.abc import Callable
 
 import click
 
-from agent_run.cli.declaring import FunctionT, works_in
+from agent_run.cli.declaring import DRY_RUN, FunctionT, works_in
 from agent_run.cli.values import CLAIM, DURATION, NAME, PLACE, TEXT
 
 KINDS = (
     *("manifest", "plan", "orchestration", "routing"),
     *("record", "envelope", "notes", "claim", "verdict"),
 )
-
-
-def _dry_run(words: FunctionT) -> FunctionT:
-    return click.option(
-        "--dry-run", is_flag=True, help="Say what would happen; write nothing."
-    )(words)
 
 
 def _claimed(words: FunctionT) -> FunctionT:
@@ -44,7 +38,7 @@ def check() -> None:
 @works_in("agent_run.cli.work.posting:post")
 @click.argument("files", nargs=-1, type=PLACE, required=True, metavar="FILE...")
 @click.option("--run", "run_id", type=NAME, metavar="RUN", help="The run to post to.")
-@_dry_run
+@DRY_RUN
 def post() -> None:
     """Put the tasks of manifests and plans on the ledger.
 
@@ -67,7 +61,7 @@ def post() -> None:
     metavar="NAME",
     help="With --next, only tasks for this executor or for anybody.",
 )
-@_dry_run
+@DRY_RUN
 def claim() -> None:
     """Take the claim check of a task, before any write.
 
@@ -81,7 +75,7 @@ def claim() -> None:
 @_claimed
 @click.option("--ttl", type=DURATION, metavar="20m", help="How long the claim holds from now.")
 @_owner("Who shows that it lives; the claim's owner by default.")
-@_dry_run
+@DRY_RUN
 def heartbeat() -> None:
     """Show that the worker lives.
 
@@ -94,7 +88,7 @@ def heartbeat() -> None:
 @_claimed
 @click.option("--reason", type=TEXT, default="", help="Why; the next owner can read it.")
 @_owner("Who gives it back; the claim's owner by default.")
-@_dry_run
+@DRY_RUN
 def release() -> None:
     """Give a claimed task back unfinished.
 
@@ -114,7 +108,7 @@ def release() -> None:
     help="The record, or - for stdin.",
 )
 @_owner("Who hands it in; the claim's owner by default.")
-@_dry_run
+@DRY_RUN
 def submit() -> None:
     """Hand in the record of the work.
 

@@ -2,7 +2,7 @@
 
 import click
 
-from agent_run.cli.declaring import FENCE, FunctionT, works_in
+from agent_run.cli.declaring import DRY_RUN, FENCE, FunctionT, works_in
 from agent_run.cli.values import EXECUTOR, NAME, PLACE, SHARE, TEXT, Number, Whole
 
 _COUNT = Whole(1, 10_000)
@@ -81,6 +81,7 @@ def run() -> None:
 @works_in("agent_run.cli.work.running:resume")
 @click.argument("run_id", type=NAME, metavar="RUN")
 @_crew
+@DRY_RUN
 def resume() -> None:
     """Go on with a run from where its ledger stands.
 

@@ -22,6 +22,7 @@ from agent_run.errors import AlreadyPosted, ContractError, StaleClaim, UnknownTa
 from agent_run.ledger.commands import Post
 from agent_run.ledger.events import TaskPosted
 from agent_run.ledger.state import FOR_A_PERSON, SETTLED, RunState, Status
+from agent_run.ledger.words import named
 from agent_run.wiring.settings import FenceMode, Settings
 from agent_run.wiring.site import Wanted, open_executor, open_site
 
@@ -51,8 +52,10 @@ class Place:
     task_id: TaskId
 
 
-def execute(speech: Speech, *, target: str, **wish: Unpack[Wish]) -> int:
+def execute(speech: Speech, *, target: str, dry_run: bool, **wish: Unpack[Wish]) -> int:
     """Work on the task until it is accepted, waits for a person, or no attempt is left."""
+    if dry_run:
+        return _rehearse(speech, target, wish)
     with opened(speech, writes=True) as door:
         place = located(door, target, wish["run_id"])
         ending = ending_of(door.desk, place.run_id, place.task_id)
@@ -65,6 +68,42 @@ def execute(speech: Speech, *, target: str, **wish: Unpack[Wish]) -> int:
     return ending.code
 
 
+def _rehearse(speech: Speech, target: str, wish: Wish) -> int:
+    """Say who would do what; manifest and executor are looked at, nothing is written."""
+    with opened(speech, writes=True, dry_run=True) as door:
+        settings = door.settings
+        if _is_file(target):
+            posting = _one(gathered(list(read_all((target,)))))
+            manifest, run_id = posting.manifests[0], wish["run_id"]
+            run_id = run_id or run_for(posting, door.desk)
+            run = door.run_or_empty(run_id)
+            if manifest.task_id in run.tasks:
+                _refuse_another(door, run_id, run, manifest)
+        else:
+            place = located(door, target, wish["run_id"])
+            run_id, run = place.run_id, door.desk.run(place.run_id)
+            manifest = run.tasks[place.task_id].manifest
+        executor = open_executor(
+            wish["executor"] or manifest.executor,
+            settings,
+            command=wish["command"],
+            desk=door.desk,
+        )
+    name = named(run_id, manifest.task_id)
+    task = run.tasks.get(manifest.task_id)
+    stands = "new" if task is None else str(task.status)
+    told = {"task_id": manifest.task_id, "run_id": run_id, "status": stands}
+    speech.answer(
+        {**told, "executor": executor.name, "dry_run": True},
+        [f"would let {executor.name!r} work on {name} ({stands})"],
+    )
+    return Exit.DONE
+
+
+def _is_file(target: str) -> bool:
+    return target == STDIN or Path(target).is_file()
+
+
 def located(door: Door, target: str, run_id: RunId | None) -> Place:
     """Return the task that `target` names; a manifest's file is posted first.
 
@@ -72,7 +111,7 @@ def located(door: Door, target: str, run_id: RunId | None) -> Place:
         AlreadyPosted: The task stands there with another manifest.
         UnknownTask: It names neither.
     """
-    if target == STDIN or Path(target).is_file():
+    if _is_file(target):
         return _posted(door, target, run_id)
     try:
         return Place(*door.desk.locate(target if run_id is None else f"{run_id}/{target}"))

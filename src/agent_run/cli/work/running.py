@@ -33,7 +33,7 @@ from agent_run.engine.shapes import Shape, followed_by
 from agent_run.engine.site import Site
 from agent_run.errors import AlreadyPosted, InvalidDocument
 from agent_run.executors.presets.catalogue import PRESETS
-from agent_run.ledger.state import FOR_A_PERSON
+from agent_run.ledger.state import FOR_A_PERSON, SETTLED, RunState
 from agent_run.ledger.views import status_rows
 from agent_run.ports.executor import Executor
 from agent_run.wiring.settings import FenceMode, Settings
@@ -103,9 +103,11 @@ def run(
     return _told(speech, outcome)
 
 
-def resume(speech: Speech, *, run_id: RunId, **wish: Unpack[Wish]) -> int:
+def resume(speech: Speech, *, run_id: RunId, dry_run: bool, **wish: Unpack[Wish]) -> int:
     """Go on with a run."""
-    with opened(speech, writes=True) as door:
+    with opened(speech, writes=True, dry_run=dry_run) as door:
+        if dry_run:
+            return _rehearse(speech, run_id, door.desk.run(run_id))
         going_on = continued(door.desk.run(run_id))
         if going_on is not None:
             return going_on(door, run_id)
@@ -115,6 +117,18 @@ def resume(speech: Speech, *, run_id: RunId, **wish: Unpack[Wish]) -> int:
         site = _site(door, settings, speech)
         outcome = completed(lambda: go_on(site, run_id, crew), speech)
     return _told(speech, outcome)
+
+
+def _rehearse(speech: Speech, run_id: RunId, run: RunState) -> int:
+    """Say what stands open in a run."""
+    tasks = run.tasks.items()
+    left = {name: str(one.status) for name, one in tasks if one.status not in SETTLED}
+    speech.answer(
+        {"run_id": run_id, "open": left, "dry_run": True},
+        [f"{name} is {status}" for name, status in left.items()]
+        or [f"nothing of run {run_id} is left open; its topology may post more"],
+    )
+    return Exit.DONE
 
 
 def _of_drafts(wish: RunWish) -> dict[str, Any]:
