@@ -195,6 +195,7 @@ def test_a_model_scores_reports_and_is_not_paid_twice(ask: Ask, dataset: Path) -
     ("score", "flags", "code", "said"),
     [
         (9, (), 1, "gave no usable answer in 3 tries"),
+        (9, (), 1, "'model.jsonl.calls': its answers are kept"),
         (4, ("--max-tokens", "5"), 6, "the budget does not allow it"),
         (4, ("--scorer", "tests.support.graders:by_length"), 2, "only one"),
     ],

@@ -19,7 +19,7 @@ from agent_run.cli.work.outputs import write_output
 from agent_run.contract.faults import Fault, in_line, refusal
 from agent_run.contract.files import text_of
 from agent_run.contract.reading import load, read_document
-from agent_run.errors import ContractError, InvalidDocument
+from agent_run.errors import AnswerUnusable, ContractError, InvalidDocument
 from agent_run.evals import rubric as scoring
 from agent_run.evals.results import CaseResult, read_results
 from agent_run.evals.rubric import Rating, Rubric, Scorer
@@ -145,7 +145,12 @@ def _rater(speech: Speech, out: str, wish: Wish) -> Iterator[tuple[str, Scorer]]
         opened(speech) as door,
         interview(door.desk, door.settings, wanted) as interviewed,
     ):
-        yield model, scorer_by(interviewed)
+        try:
+            yield model, scorer_by(interviewed)
+        except AnswerUnusable as error:
+            kept = "its answers are kept and not asked for again unless it is removed"
+            msg = f"{error}; {str(wanted.keep)!r}: {kept}"
+            raise AnswerUnusable(msg, error.answer) from error
 
 
 def _scorer(place: str, root: Path) -> Scorer:
