@@ -14,6 +14,9 @@ from agent_run.contract.reading import read_document
 from tests.contract import test_seed_documents as seeds
 from tests.support.command_line import Ask
 
+JOINED = "{task_id: d, objective: e}"
+JOIN = "synthesis: {task_id: a, objective: b}\n"
+
 
 def test_init_writes_what_is_missing_and_the_example_can_be_posted(
     ask: Ask, folder: Path
@@ -187,6 +190,8 @@ def test_every_document_has_a_schema(ask: Ask, name: str) -> None:
         ("record", seeds.RECORD),
         ("claim", seeds.CLAIM_CHECK),
         ("envelope", seeds.ENVELOPE),
+        ("orchestration", f"{JOIN}worker: {{executor: c}}\ndecompose: {JOINED}"),
+        ("routing", "intent: a\nstart: b\nspecialists: {b: {objective: c}}"),
         ("checklist", "- No known misspelling"),
         ("checklist", "steps: [Tone, {id: a, goal: Links, check: links}]"),
         ("lexicon", "forbidden: [{id: a, phrases: risk free}]"),

@@ -1,9 +1,9 @@
 """Ways of working together other than a plan, as documents: workers, and specialists."""
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final, Self, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import Field, WithJsonSchema, model_validator
 
 from agent_run.contract.base import Contract, Name, RunId, Whole, is_name
 from agent_run.contract.budget import Budget
@@ -11,6 +11,19 @@ from agent_run.contract.manifest import Manifest
 
 MOST_WORKERS: Final = 10_000
 _AS_DECOMPOSED: Final = "As the decomposition says"
+
+
+_Pattern: TypeAlias = Annotated[
+    Manifest,
+    WithJsonSchema(
+        {"type": "object", "description": "A manifest without task_id and objective."}
+    ),
+]
+_Named: TypeAlias = Annotated[
+    Manifest,
+    WithJsonSchema({"type": "object", "description": "A manifest without task_id."}),
+]
+"""What an editor is told: the reader fills in the name, which a manifest needs."""
 
 
 class Orchestration(Contract):
@@ -24,7 +37,7 @@ class Orchestration(Contract):
     """The workers, if they are known beforehand."""
     decompose: Manifest | None = None
     """A task whose output names the workers as a plan. `None` if they are known."""
-    worker: Manifest | None = None
+    worker: _Pattern | None = None
     """What every worker named by the decomposition has in common: executor, model, budget."""
     quorum: Annotated[float, Field(gt=0, le=1)] = 1.0
     """The share of workers that must succeed."""
@@ -68,7 +81,7 @@ class Routing(Contract):
     intent: str = Field(min_length=1, max_length=4_000)
     """What is wanted; every specialist reads it unchanged."""
     start: Name
-    specialists: dict[Name, Manifest] = Field(min_length=1, max_length=1_000)
+    specialists: dict[Name, _Named] = Field(min_length=1, max_length=1_000)
     """Name -> what that specialist is asked to do. The start is one of them."""
     most_hops: Whole = Field(default=8, ge=1, le=1_000)
     trace_id: str = "unknown"
