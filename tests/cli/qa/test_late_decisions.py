@@ -1,6 +1,6 @@
 """What people decide after the report is out: it counts, it is saved, nothing is checked twice.
 
-Every command is a process of its own, as on the desk of a content team.
+Where it matters that nothing is remembered, every command is a process of its own.
 """
 
 import json
@@ -67,11 +67,11 @@ def test_after_the_last_decision_everything_that_was_saved_tells_it(
     assert "ada and bob decided in part" in saved(desk, run_id)["summary"]
 
 
-def test_the_report_says_who_decided_when_and_why(desk: Path, start: Ask) -> None:
-    run_id = run_of(start(*REQUEST, "--report", "r.md", "--report", "r.html", "--json"))
-    start("review", f"{run_id}/goal-2", "--reject", "too <b>terse</b>", "--as", "ada")
+def test_the_report_says_who_decided_when_and_why(desk: Path, ask: Ask) -> None:
+    run_id = run_of(ask(*REQUEST, "--report", "r.md", "--report", "r.html", "--json"))
+    ask("review", f"{run_id}/goal-2", "--reject", "too <b>terse</b>", "--as", "ada")
 
-    told = start("resume", run_id, "--json")
+    told = ask("resume", run_id, "--json")
 
     assert told.code == 1
     step = told.json["drafts"][0]["steps"][1]
@@ -86,53 +86,51 @@ def test_the_report_says_who_decided_when_and_why(desk: Path, start: Ask) -> Non
     assert saved(desk, run_id)["steps"][1]["decision"]["by"] == "ada"
 
 
-def test_an_approval_may_have_its_reason_as_well(desk: Path, start: Ask) -> None:
-    run_id = run_of(start(*REQUEST, "--json"))
+def test_an_approval_may_have_its_reason_as_well(desk: Path, ask: Ask) -> None:
+    run_id = run_of(ask(*REQUEST, "--json"))
     approve = ("review", f"{run_id}/goal-2", "--approve", "--as", "ada")
-    start(*approve, "--because", "the tests with readers went well")
+    ask(*approve, "--because", "the tests with readers went well")
 
-    told = start("resume", run_id, "--json").json["drafts"][0]["steps"][1]
+    told = ask("resume", run_id, "--json").json["drafts"][0]["steps"][1]
 
     assert told["decision"]["reason"] == "the tests with readers went well"
     assert told["why"].endswith("UTC: the tests with readers went well")
-    assert start("review", f"{run_id}/goal-3", "--reject", "x", "--because", "y").code == 2
+    assert ask("review", f"{run_id}/goal-3", "--reject", "x", "--because", "y").code == 2
 
 
-def test_nothing_is_checked_again_and_no_news_writes_nothing(desk: Path, start: Ask) -> None:
-    run_id = run_of(start(*REQUEST, "--json"))
-    before = tasks(start)
-    start("review", f"{run_id}/goal-2", "--approve", "--as", "ada")
+def test_nothing_is_checked_again_and_no_news_writes_nothing(desk: Path, ask: Ask) -> None:
+    run_id = run_of(ask(*REQUEST, "--json"))
+    before = tasks(ask)
+    ask("review", f"{run_id}/goal-2", "--approve", "--as", "ada")
 
-    start("resume", run_id)
-    after = tasks(start)
-    pages = start("ledger", "--json").out
-    start("resume", run_id)
-    start(*REQUEST)
+    ask("resume", run_id)
+    after = tasks(ask)
+    pages = ask("ledger", "--json").out
+    ask("resume", run_id)
+    ask(*REQUEST)
 
     assert set(after) - set(before) == {"qa.save.2", "qa.summarize.2"}
     assert all(after[name]["claim"] == before[name]["claim"] for name in before)
-    assert start("ledger", "--json").out == pages
+    assert ask("ledger", "--json").out == pages
 
 
-def test_a_rejected_step_leaves_the_inbox_without_another_attempt(
-    desk: Path, start: Ask
-) -> None:
-    run_id = run_of(start(*REQUEST, "--json"))
-    start("review", f"{run_id}/goal-2", "--reject", "too terse", "--as", "ada")
+def test_a_rejected_step_leaves_the_inbox_without_another_attempt(desk: Path, ask: Ask) -> None:
+    run_id = run_of(ask(*REQUEST, "--json"))
+    ask("review", f"{run_id}/goal-2", "--reject", "too terse", "--as", "ada")
 
-    start("resume", run_id)
+    ask("resume", run_id)
 
-    assert [item["task_id"] for item in start("inbox", "--json").json["items"]] == ["goal-3"]
-    step = tasks(start)["goal-2"]
+    assert [item["task_id"] for item in ask("inbox", "--json").json["items"]] == ["goal-3"]
+    step = tasks(ask)["goal-2"]
     assert (step["status"], step["attempt"]) == ("failed", 1)
 
 
-def test_the_same_command_again_tells_the_decision_as_well(desk: Path, start: Ask) -> None:
-    run_id = run_of(start(*REQUEST, "--report", "r.md", "--json"))
+def test_the_same_command_again_tells_the_decision_as_well(desk: Path, ask: Ask) -> None:
+    run_id = run_of(ask(*REQUEST, "--report", "r.md", "--json"))
     for step in ("goal-2", "goal-3"):
-        start("review", f"{run_id}/{step}", "--approve", "--as", "ada")
+        ask("review", f"{run_id}/{step}", "--approve", "--as", "ada")
 
-    again = start(*REQUEST)
+    again = ask(*REQUEST)
 
     assert again.code == 0
     assert saved(desk, run_id)["status"] == "pass"
@@ -140,48 +138,48 @@ def test_the_same_command_again_tells_the_decision_as_well(desk: Path, start: As
     assert "r.md was written again" in again.err
 
 
-def test_a_report_on_several_drafts_keeps_them_all(desk: Path, start: Ask) -> None:
+def test_a_report_on_several_drafts_keeps_them_all(desk: Path, ask: Ask) -> None:
     (desk / "other.md").write_text(DRAFT.replace("tram", "bus"))
-    first = start(*REQUEST, "other.md", "--report", "r.json", "--json").json
+    first = ask(*REQUEST, "other.md", "--report", "r.json", "--json").json
     run_id = first["drafts"][1]["run_id"]
-    start("review", f"{run_id}/goal-2", "--approve", "--as", "ada")
+    ask("review", f"{run_id}/goal-2", "--approve", "--as", "ada")
 
-    start("resume", run_id)
+    ask("resume", run_id)
 
     told = json.loads((desk / "r.json").read_text())
     assert [draft["draft"] for draft in told["drafts"]] == ["letter.md", "other.md"]
     assert [draft["steps"][1]["outcome"] for draft in told["drafts"]] == ["person", "passed"]
 
 
-def test_a_report_that_somebody_changed_is_theirs(desk: Path, start: Ask) -> None:
-    run_id = run_of(start(*REQUEST, "--report", "r.md", "--report", "gone.md", "--json"))
+def test_a_report_that_somebody_changed_is_theirs(desk: Path, ask: Ask) -> None:
+    run_id = run_of(ask(*REQUEST, "--report", "r.md", "--report", "gone.md", "--json"))
     (desk / "r.md").write_text("my own words")
     (desk / "gone.md").unlink()
-    start("review", f"{run_id}/goal-2", "--approve", "--as", "ada")
+    ask("review", f"{run_id}/goal-2", "--approve", "--as", "ada")
 
-    told = start("resume", run_id)
+    told = ask("resume", run_id)
 
     assert (desk / "r.md").read_text() == "my own words"
     assert "r.md was left as it is: it was changed by somebody else" in told.err
     assert not (desk / "gone.md").exists()
 
 
-def test_review_says_how_the_new_report_is_made(desk: Path, start: Ask) -> None:
-    run_id = run_of(start(*REQUEST, "--json"))
+def test_review_says_how_the_new_report_is_made(desk: Path, ask: Ask) -> None:
+    run_id = run_of(ask(*REQUEST, "--json"))
 
-    told = start("review", f"{run_id}/goal-2", "--approve")
-    as_data = start("review", f"{run_id}/goal-3", "--approve", "--json")
+    told = ask("review", f"{run_id}/goal-2", "--approve")
+    as_data = ask("review", f"{run_id}/goal-3", "--approve", "--json")
 
     assert f"agent-run resume {run_id}" in told.err
     assert as_data.json["next"] == [f"agent-run resume {run_id}"]
 
 
-def test_checks_of_a_draft_that_changed_are_not_resumed(desk: Path, start: Ask) -> None:
-    run_id = run_of(start(*REQUEST, "--json"))
+def test_checks_of_a_draft_that_changed_are_not_resumed(desk: Path, ask: Ask) -> None:
+    run_id = run_of(ask(*REQUEST, "--json"))
     (desk / "letter.md").write_text(DRAFT + "\nMore.\n")
-    newer = run_of(start(*REQUEST, "--json"))
+    newer = run_of(ask(*REQUEST, "--json"))
 
-    told = start("resume", run_id)
+    told = ask("resume", run_id)
 
     assert told.code == 1
     assert f"the draft is checked again as {newer}" in told.err
