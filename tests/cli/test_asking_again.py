@@ -7,19 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.command_line import Ask
+from tests.support.command_line import AGENTS_RECORD, Ask
 
-RECORD = {
-    "status": "done",
-    "files_changed": ["app.py"],
-    "commands_run": [],
-    "risks": [],
-    "next_step": "",
-    "notes": "changed the constant",
-    "confidence_percent": 90,
-    "next_action": "continue",
-    "wider_scope": [],
-}
+RECORD = {**AGENTS_RECORD, "commands_run": []}
 EDIT = {"name": "edit", "arguments": {"path": "app.py", "old": "41", "new": "42"}}
 MANIFEST = """\
 task_id: fix-answer

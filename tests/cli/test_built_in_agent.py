@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.support.command_line import agent_run
+from tests.support.command_line import AGENTS_RECORD, agent_run
 
 MANIFEST = """\
 task_id: fix-answer
@@ -13,17 +13,6 @@ executor: {executor}
 verification: [python3 check.py]
 budget: {{max_tokens: 200000, max_attempts: 1}}
 """
-RECORD = {
-    "status": "done",
-    "files_changed": ["app.py"],
-    "commands_run": ["python3 check.py"],
-    "risks": [],
-    "next_step": "",
-    "notes": "changed the constant",
-    "confidence_percent": 90,
-    "next_action": "continue",
-    "wider_scope": [],
-}
 
 
 def test_the_built_in_agent_does_a_task_and_its_calls_are_on_the_ledger(tmp_path: Path) -> None:
@@ -35,7 +24,7 @@ def test_the_built_in_agent_does_a_task_and_its_calls_are_on_the_ledger(tmp_path
             ]
         },
         {"calls": [{"name": "run", "arguments": {"command": "python3 check.py"}}]},
-        {"calls": [{"name": "final_result", "arguments": RECORD}]},
+        {"calls": [{"name": "final_result", "arguments": AGENTS_RECORD}]},
     ]
     script.write_text(json.dumps(turns))
     project = tmp_path / "project"

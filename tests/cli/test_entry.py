@@ -1,5 +1,6 @@
 """The front door in real processes: what it loads, how it ends, what two of them do."""
 
+import errno
 import json
 import os
 import pty
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_run.cli.app import _ended
 from agent_run.version import __version__
 from tests.support.command_line import Ask
 
@@ -242,3 +244,26 @@ def _on_a_terminal(folder: Path, *arguments: str, env: dict[str, str] | None = N
             shown += part
     os.close(ours)
     return shown.decode()
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.ENOSPC])
+def test_what_the_machine_refuses_is_one_sentence_and_no_crash(
+    capsys: pytest.CaptureFixture[str], number: int
+) -> None:
+    refused = OSError(number, os.strerror(number), "/somewhere/ledger.db")
+
+    code = _ended(refused, frozenset())
+
+    assert code == 3
+    assert (
+        capsys.readouterr().err == f"agent-run: /somewhere/ledger.db: {os.strerror(number)}\n"
+    )
+
+
+def test_a_fault_of_ours_is_not_taken_for_one_of_the_machine(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code = _ended(FileNotFoundError(errno.ENOENT, "No such file", "x"), frozenset())
+
+    assert code == 1
+    assert "unexpected FileNotFoundError" in capsys.readouterr().err

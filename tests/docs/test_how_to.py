@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.test_tutorial import _BLOCK, DOCS, commands_of, is_shown_by, run
+from tests.docs.test_tutorial import _BLOCK, DOCS, followed
 
 PAGES = [
     ("execute.md", 11),
@@ -27,18 +27,8 @@ def test_the_page_shows_what_really_happens(
         monkeypatch.setenv(f"GIT_{who}_EMAIL", "ada@example.invalid")
     (tmp_path / "agent-run.toml").write_text("")
     (tmp_path / ".gitignore").write_text("*.yaml\n")
-    ran = 0
 
-    for language, title, body in _BLOCK.findall((DOCS / "how-to" / page).read_text()):
-        if title:
-            (tmp_path / title).write_text(body)
-        if language == "console":
-            for shown in commands_of(body):
-                really = run(shown.command, tmp_path)
-                assert is_shown_by(really, shown.output), f"$ {shown.command}\n{really}"
-                ran += 1
-
-    assert ran == count
+    assert followed(DOCS / "how-to" / page, tmp_path) == count
 
 
 def test_the_python_of_a_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

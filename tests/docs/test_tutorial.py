@@ -53,21 +53,27 @@ def run(command: str, folder: Path) -> str:
     return done.stdout + code
 
 
-def test_the_tutorial_shows_what_really_happens(tmp_path: Path) -> None:
-    (tmp_path / "agent-run.toml").write_text("")
-    blocks = _BLOCK.findall((DOCS / "tutorial.md").read_text())
-    ran = 0
+def followed(page: Path, folder: Path, *, over: bool = True) -> int:
+    """Write the files of a page, run its commands, and return how many there were.
 
-    for language, title, body in blocks:
-        if title:
-            (tmp_path / title).write_text(body)
+    A file that is there already is written over, if that is wanted.
+    """
+    ran = 0
+    for language, title, body in _BLOCK.findall(page.read_text()):
+        if title and (over or not (folder / title).exists()):
+            (folder / title).write_text(body)
         if language == "console":
             for shown in commands_of(body):
-                really = run(shown.command, tmp_path)
+                really = run(shown.command, folder)
                 assert is_shown_by(really, shown.output), f"$ {shown.command}\n{really}"
                 ran += 1
+    return ran
 
-    assert ran == 12
+
+def test_the_tutorial_shows_what_really_happens(tmp_path: Path) -> None:
+    (tmp_path / "agent-run.toml").write_text("")
+
+    assert followed(DOCS / "tutorial.md", tmp_path) == 12
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,13 @@ from agent_run.ledger.events import AnyEvent
 from agent_run.ledger.pages import FIRST, seal
 from agent_run.ledger.state import Status
 from agent_run.ledger.views import (
-    counted,
     findings_of,
     spend_of,
     status_rows,
     summary,
     timeline,
 )
+from agent_run.ledger.words import counted
 from tests.support.stories import (
     FAILED,
     NOON,

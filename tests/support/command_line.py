@@ -23,6 +23,20 @@ RECORD = """\
 """
 
 
+AGENTS_RECORD: dict[str, Any] = {
+    "status": "done",
+    "files_changed": ["app.py"],
+    "commands_run": ["python3 check.py"],
+    "risks": [],
+    "next_step": "",
+    "notes": "changed the constant",
+    "confidence_percent": 90,
+    "next_action": "continue",
+    "wider_scope": [],
+}
+"""What the built-in agent is told to hand in."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What came back from one command line."""

@@ -25,6 +25,10 @@ from agent_run.version import __version__
 NAME: Final = "agent-run"
 _TOO_MANY: Final = re.compile(r"Got unexpected extra arguments? \((.*)\)\.?", re.DOTALL)
 COMPLETE: Final = "_AGENT_RUN_COMPLETE"
+_OF_THE_MACHINE: Final = frozenset(
+    {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EMFILE}
+)
+"""Errors that no code of ours can answer: rights, space, limits."""
 
 _HELP: Final = """The handoff layer for multi-agent systems: contracts that hold.
 
@@ -59,12 +63,6 @@ cli = LazyGroup(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 """The whole command line."""
-
-
-_OF_THE_MACHINE: Final = frozenset(
-    {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EMFILE}
-)
-"""Errors that no code of ours can answer: rights, space, limits."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -142,12 +140,12 @@ def _in_our_words(said: str) -> str:
 
 
 def _crashed(error: BaseException, asked: frozenset[str]) -> int:
-    if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE:
-        said = f"{error.filename or 'a file'}: {error.strerror}"
-        return _told(said, Exit.UNFIT, type(error).__name__, (), asked)
     hint = "" if not asked.isdisjoint({"-v", "--verbose"}) else "; -v shows where"
     if not hint:
         traceback.print_exception(error)
+    if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE:
+        said = f"{error.filename or 'a file'}: {error.strerror}"
+        return _told(said, Exit.UNFIT, type(error).__name__, (), asked)
     said = f"unexpected {type(error).__name__}: {error}{hint}"
     return _told(said, Exit.FAILED, type(error).__name__, (), asked)
 

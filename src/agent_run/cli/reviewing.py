@@ -2,7 +2,7 @@
 
 import click
 
-from agent_run.cli.declaring import works_in
+from agent_run.cli.declaring import DRY_RUN, works_in
 from agent_run.cli.values import TEXT
 
 
@@ -25,7 +25,7 @@ def inbox() -> None:
 @click.option("--because", type=TEXT, metavar="TEXT", help="With --approve: why.")
 @click.option("--again", is_flag=True, help="With --reject: let it be tried once more.")
 @click.option("--as", "owner", type=TEXT, metavar="NAME", help="Who decides.")
-@click.option("--dry-run", is_flag=True, help="Say what would happen; write nothing.")
+@DRY_RUN
 def review() -> None:
     """Look at work that waits for a person, and decide.
 

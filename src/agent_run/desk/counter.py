@@ -27,7 +27,6 @@ from agent_run.errors import (
     UnknownTask,
 )
 from agent_run.ledger.commands import Claim, Command
-from agent_run.ledger.events import AnyEvent
 from agent_run.ledger.pages import Broken, Page, breaks
 from agent_run.ledger.state import RunState, Status
 from agent_run.ports.clock import Clock, Names
@@ -361,8 +360,3 @@ def claim_check(run_id: RunId, state: RunState, task_id: TaskId) -> ClaimCheck:
         claim=task.claim,
         run_id=run_id,
     )
-
-
-def events_of(pages: Iterable[Page]) -> Iterator[tuple[Page, AnyEvent]]:
-    """Yield each page with what happened on it."""
-    return ((page, page.event()) for page in pages)

@@ -4,7 +4,6 @@ Only what was collected once is judged. When every gate passes, the very tree th
 becomes one commit, and only then is the task accepted.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -24,7 +23,7 @@ from agent_run.engine.purse import DeskPurse
 from agent_run.engine.rooms import rooms_at
 from agent_run.engine.site import Site
 from agent_run.engine.telling import tell_command, tell_verdict
-from agent_run.errors import AgentRunError, TransitionError
+from agent_run.errors import AgentRunError, TransitionError, all_of
 from agent_run.ledger.commands import Decide, Judge
 from agent_run.ledger.events import TaskAccepted
 from agent_run.ledger.rules import decide
@@ -179,22 +178,10 @@ async def _ask(site: Site, gate: Gate, case: Case) -> tuple[Finding, ...]:
 
 def _broken(gate: Gate, error: Exception) -> Finding:
     """Return that the gate itself failed; a fault in its code is not taken for an answer."""
+    told = str(error)
     if isinstance(error, ExceptionGroup):
-        ours, others = error.split((AgentRunError, OSError))
-        if ours is None or others is not None:
-            raise error
-        told = "; ".join(map(str, _leaves(ours)))
-    else:
-        told = str(error)
+        told = "; ".join(map(str, all_of(error, AgentRunError, OSError)))
     return Finding(gate=gate.name, outcome="inconclusive", reason="no_evidence", evidence=told)
-
-
-def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:
-    for error in group.exceptions:
-        if isinstance(error, ExceptionGroup):
-            yield from _leaves(error)
-        else:
-            yield error
 
 
 async def _exhibit(site: Site, run_id: RunId, task: TaskState) -> _Exhibit:

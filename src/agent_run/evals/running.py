@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 import anyio
 from pydantic import JsonValue
 
-from agent_run.errors import AgentRunError
+from agent_run.errors import AgentRunError, all_of
 from agent_run.evals.cases import EvalCase
 from agent_run.evals.results import (
     CaseResult,
@@ -116,10 +116,7 @@ def _said(error: AgentRunError | ExceptionGroup[Exception]) -> str:
     """Return what went wrong; a fault in our own code is not taken for a broken case."""
     if not isinstance(error, ExceptionGroup):
         return str(error)
-    ours, others = error.split(AgentRunError)
-    if ours is None or others is not None:
-        raise error
-    return "; ".join(_said(one) for one in ours.exceptions)
+    return "; ".join(map(str, all_of(error, AgentRunError)))
 
 
 def seen(case: EvalCase, pages: Sequence[Page], *, mark: str, ledger: str) -> CaseResult:

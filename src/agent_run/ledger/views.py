@@ -17,7 +17,7 @@ from agent_run.ledger import events as happened
 from agent_run.ledger.events import AnyEvent
 from agent_run.ledger.pages import Page
 from agent_run.ledger.state import SETTLED, RunState, Status, TaskState
-from agent_run.ledger.words import MEANINGS, against, moment
+from agent_run.ledger.words import MEANINGS, against, counted, moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +142,6 @@ def spend_of(spend: Spend) -> str:
         f"{spend.unpriced_requests} without a known price" if spend.unpriced_requests else "",
     ]
     return ", ".join(part for part in parts if part)
-
-
-def counted(number: int, noun: str) -> str:
-    """Return `1 page`, `2 pages`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _noted(task: TaskState) -> str:

@@ -70,6 +70,11 @@ def said_by(finding: Finding) -> str:
     return ": ".join(filter(None, (MEANINGS[finding.reason], evidence or about)))
 
 
+def counted(number: int, noun: str, several: str = "") -> str:
+    """Return `1 page`, `2 pages`; `several` is the plural of a noun that has its own."""
+    return f"{number} {noun if number == 1 else several or noun + 's'}"
+
+
 def first_line(text: str) -> str:
     """Return the first line of `text` that says something; a long one is cut, and shows it."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")

@@ -24,7 +24,6 @@ INPUT_TOKENS: Final = "gen_ai.usage.input_tokens"
 OUTPUT_TOKENS: Final = "gen_ai.usage.output_tokens"
 EVALUATION: Final = "gen_ai.evaluation.name"
 EVALUATION_LABEL: Final = "gen_ai.evaluation.score.label"
-EVALUATION_EXPLANATION: Final = "gen_ai.evaluation.explanation"
 ERROR: Final = "error.type"
 
 INVOKE_WORKFLOW: Final = "invoke_workflow"

@@ -17,7 +17,7 @@ from agent_run.evals.asking_again import Again, ask_again, by_field, reask_score
 from agent_run.evals.limits import missed, read_limits, refuse_unknown
 from agent_run.evals.recorded import Recorded, recorded_calls
 from agent_run.ledger.pages import Page
-from agent_run.ledger.views import counted
+from agent_run.ledger.words import counted
 from agent_run.wiring.interviewing import Wanted, interview, limited_to
 
 _LONGEST: Final = 60

@@ -8,7 +8,7 @@ from agent_run.engine.runs import is_finished
 from agent_run.errors import ContractError, UnknownRun, UnknownTask
 from agent_run.ledger.commands import Cancel, CancelRun
 from agent_run.ledger.state import SETTLED, RunState
-from agent_run.ledger.views import counted
+from agent_run.ledger.words import counted
 
 
 def cancel(speech: Speech, *, name: str, reason: str, dry_run: bool) -> int:

@@ -18,7 +18,7 @@ from agent_run.contract.plan import Plan
 from agent_run.contract.reading import Document
 from agent_run.contract.shapes import Orchestration, Routing
 from agent_run.errors import ContractError, InvalidDocument
-from agent_run.ledger.views import counted
+from agent_run.ledger.words import counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Speech
 from agent_run.cli.work.documents import read_file
 from agent_run.cli.work.door import Door, opened
-from agent_run.cli.work.wording import handed, stamp
+from agent_run.cli.work.wording import handed
 from agent_run.contract.base import RunId, TaskId, format_duration
 from agent_run.contract.claim import ClaimCheck
 from agent_run.contract.reading import load
@@ -20,6 +20,7 @@ from agent_run.desk.counter import claim_check
 from agent_run.errors import ContractError, NotClaimable
 from agent_run.ledger.commands import Claim, Heartbeat, Release, Submit
 from agent_run.ledger.state import FOR_A_PERSON, RunState, Status, TaskState
+from agent_run.ledger.words import stamp
 from agent_run.ports.store import Search, Wanted
 from agent_run.wiring.opening import wall_clock
 

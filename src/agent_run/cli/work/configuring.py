@@ -8,10 +8,11 @@ from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Json, Speech
 from agent_run.cli.work.door import Door, opened
 from agent_run.cli.work.listening import completed, transcript
-from agent_run.cli.work.wording import dumped, named
+from agent_run.cli.work.wording import dumped
 from agent_run.contract.base import RunId
 from agent_run.engine.telling import to_nobody
 from agent_run.errors import ContractError
+from agent_run.ledger.words import named
 from agent_run.models.names import parse_model
 from agent_run.recipes.asking import Asker, open_asker
 from agent_run.recipes.configure.annotator import listening_annotator, model_annotator

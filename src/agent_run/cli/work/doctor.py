@@ -13,7 +13,7 @@ from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Speech
 from agent_run.cli.work.door import absent, configured
 from agent_run.errors import AgentRunError
-from agent_run.ledger.views import counted
+from agent_run.ledger.words import counted
 from agent_run.ports.fence import FenceReport
 from agent_run.wiring.opening import open_desk
 from agent_run.wiring.settings import Configured

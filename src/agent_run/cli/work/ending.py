@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Json
-from agent_run.cli.work.wording import dumped, named
+from agent_run.cli.work.wording import dumped
 from agent_run.contract.base import RunId, TaskId
 from agent_run.contract.verdict import Verdict
 from agent_run.desk import Desk
@@ -22,6 +22,7 @@ from agent_run.ledger.events import (
     TaskReturned,
 )
 from agent_run.ledger.state import Status, TaskState
+from agent_run.ledger.words import named
 
 Word: TypeAlias = Literal["accepted", "returned", "escalated", "failed", "cancelled"]
 

@@ -22,7 +22,7 @@ from agent_run.evals.limits import Limit, missed, read_limits, refuse_unknown
 from agent_run.evals.results import CaseResult, read_results
 from agent_run.evals.running import Evaluation, evaluate
 from agent_run.evals.scoring import scores
-from agent_run.ledger.views import counted
+from agent_run.ledger.words import counted
 from agent_run.wiring.holding import held_alone
 from agent_run.wiring.settings import Settings
 

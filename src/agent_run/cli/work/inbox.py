@@ -14,9 +14,9 @@ from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Speech
 from agent_run.cli.visible import visible
 from agent_run.cli.work.door import Door, opened
-from agent_run.cli.work.wording import moment, named
 from agent_run.ledger.inbox import InboxRow, inbox_rows, item_json
 from agent_run.ledger.state import MAY_LAPSE
+from agent_run.ledger.words import moment, named
 from agent_run.wiring.opening import wall_clock
 
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60))

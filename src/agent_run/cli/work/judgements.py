@@ -10,7 +10,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from agent_run.cli.work.wording import dumped, moment, stamp
+from agent_run.cli.work.wording import dumped
 from agent_run.contract.base import RunId, TaskId
 from agent_run.contract.verdict import Verdict
 from agent_run.desk import Desk
@@ -23,6 +23,7 @@ from agent_run.ledger.events import (
     TaskReturned,
     VerdictDeferred,
 )
+from agent_run.ledger.words import moment, stamp
 
 _LED_TO: Final[Mapping[str, str]] = {
     "verdict_deferred": "asked again",

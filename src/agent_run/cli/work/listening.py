@@ -4,7 +4,7 @@ import asyncio
 import signal
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Final, TextIO, TypeVar
 
 import anyio
@@ -14,7 +14,7 @@ from agent_run.cli.visible import visible
 from agent_run.contract.base import RunId, TaskId
 from agent_run.desk import Desk
 from agent_run.engine.telling import Told
-from agent_run.errors import AgentRunError, TransitionError
+from agent_run.errors import AgentRunError, TransitionError, all_of
 from agent_run.ledger.commands import Release
 from agent_run.ledger.state import Status
 
@@ -103,22 +103,11 @@ def completed(
 
 def _first_of(several: ExceptionGroup[Exception], speech: Speech) -> AgentRunError:
     """Return what the user did wrong first, and tell the rest; our own faults stay faults."""
-    ours, others = several.split(AgentRunError)
-    if ours is None or others is not None:
-        raise several
-    first, *rest = _leaves(ours)
+    first, *rest = all_of(several, AgentRunError)
     for error in dict.fromkeys(map(str, rest)):
         if error != str(first):
             speech.warn(error)
     return first
-
-
-def _leaves(several: ExceptionGroup[AgentRunError]) -> Iterator[AgentRunError]:
-    for error in several.exceptions:
-        if isinstance(error, ExceptionGroup):
-            yield from _leaves(error)
-        else:
-            yield error
 
 
 def _on_signal(do: Callable[[], None]) -> None:

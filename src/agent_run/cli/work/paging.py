@@ -12,12 +12,12 @@ import click
 from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Json, Speech
 from agent_run.cli.work.door import Door, opened
-from agent_run.cli.work.wording import moment
 from agent_run.contract.base import RunId
 from agent_run.desk import Desk
 from agent_run.errors import UnknownRun, UnknownTask
 from agent_run.ledger.pages import Page
-from agent_run.ledger.views import counted, line_of
+from agent_run.ledger.views import line_of
+from agent_run.ledger.words import counted, moment
 
 _LOOK_AGAIN: Final = timedelta(seconds=1)
 

@@ -17,7 +17,8 @@ from agent_run.desk import Desk
 from agent_run.errors import AlreadyPosted, ContractError, UnknownTask
 from agent_run.ledger.commands import Command, OpenRun, Post
 from agent_run.ledger.state import SETTLED, RunState
-from agent_run.ledger.views import counted, status_rows
+from agent_run.ledger.views import status_rows
+from agent_run.ledger.words import counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from agent_run.evals import rubric as scoring
 from agent_run.evals.results import CaseResult, read_results
 from agent_run.evals.rubric import Rating, Rubric, Scorer
 from agent_run.evals.rubric_by_model import scorer_by
-from agent_run.ledger.views import counted
+from agent_run.ledger.words import counted
 from agent_run.wiring.interviewing import Wanted, interview, limited_to
 from agent_run.wiring.loading import function_at
 

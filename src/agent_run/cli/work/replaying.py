@@ -21,7 +21,7 @@ from agent_run.errors import UnknownRun
 from agent_run.evals.replay import Exhibit, Hearing, NoFiles, Replayed, exhibits
 from agent_run.evals.replay import replay as judged_again
 from agent_run.gates.cache import NoCache
-from agent_run.ledger.views import counted
+from agent_run.ledger.words import counted
 from agent_run.wiring.settings import FenceMode
 from agent_run.wiring.site import GATES, Wanted, open_site
 

@@ -22,7 +22,6 @@ from agent_run.cli.work.recipes import (
     settle_rejection,
 )
 from agent_run.cli.work.showing import lines_of
-from agent_run.cli.work.wording import named
 from agent_run.contract.base import RunId, TaskId
 from agent_run.contract.manifest import Paths
 from agent_run.contract.paths import fault_of
@@ -33,7 +32,7 @@ from agent_run.errors import ContractError
 from agent_run.ledger.commands import Answer, Approve, Command, Decide, Widen
 from agent_run.ledger.inbox import inbox_row, item_json
 from agent_run.ledger.state import SETTLED, Status, TaskState
-from agent_run.ledger.words import against, widening
+from agent_run.ledger.words import against, named, widening
 from agent_run.wiring.opening import wall_clock
 from agent_run.wiring.site import open_site
 

@@ -11,14 +11,14 @@ from agent_run.cli.speech import Json, Speech
 from agent_run.cli.work.door import opened
 from agent_run.cli.work.exhibits import Exhibit, demanded
 from agent_run.cli.work.judgements import Judgement, judged_json, judgements
-from agent_run.cli.work.wording import dumped, handed, moment, stamp
+from agent_run.cli.work.wording import dumped, handed
 from agent_run.contract.base import RunId
 from agent_run.contract.manifest import Manifest
 from agent_run.contract.record import Record
 from agent_run.ledger.inbox import about, in_executors_words
 from agent_run.ledger.state import MAY_LAPSE, Status, TaskState
 from agent_run.ledger.views import spend_of
-from agent_run.ledger.words import MEANINGS
+from agent_run.ledger.words import MEANINGS, moment, stamp
 
 _EXHIBITS: Final[tuple[Exhibit, ...]] = ("diff", "transcript")
 

@@ -5,11 +5,12 @@ from typing import Final
 from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Json, Speech
 from agent_run.cli.work.door import Door, opened
-from agent_run.cli.work.wording import dumped, moment, stamp
+from agent_run.cli.work.wording import dumped
 from agent_run.contract.base import RunId
 from agent_run.errors import UnknownRun, UnknownTask
 from agent_run.ledger.state import SETTLED
-from agent_run.ledger.views import RunSummary, StatusRow, counted, status_rows, summary
+from agent_run.ledger.views import RunSummary, StatusRow, status_rows, summary
+from agent_run.ledger.words import counted, moment, stamp
 
 _NEWEST: Final = 20
 _MOST_ROWS: Final = 50

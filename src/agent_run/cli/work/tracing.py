@@ -7,11 +7,11 @@ from agent_run.cli.exits import Exit
 from agent_run.cli.speech import Json, Speech
 from agent_run.cli.work.door import Door, opened
 from agent_run.cli.work.spans import send_spans
-from agent_run.cli.work.wording import stamp
 from agent_run.contract.base import RunId
 from agent_run.errors import UnknownRun, UnknownTask
 from agent_run.ledger.strips import strips
 from agent_run.ledger.waterfall import Row, drawn, fitted, rows
+from agent_run.ledger.words import stamp
 
 _BETWEEN: Final = 11
 """What a table drawn at a terminal needs beside its four columns."""

@@ -13,7 +13,7 @@ from agent_run.engine.judge import judge
 from agent_run.engine.site import Site
 from agent_run.errors import TransitionError
 from agent_run.ledger.state import RunState, Status, TaskState
-from agent_run.ledger.views import counted
+from agent_run.ledger.words import counted
 from agent_run.wiring.settings import FenceMode
 from agent_run.wiring.site import Wanted, open_site
 

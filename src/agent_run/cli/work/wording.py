@@ -1,11 +1,8 @@
-"""Small words that several commands share: times, amounts, models as JSON."""
+"""Contracts as JSON, where several commands show the same."""
 
 from pydantic import BaseModel, JsonValue
 
 from agent_run.ledger.state import TaskState
-from agent_run.ledger.words import moment, named, stamp
-
-__all__ = ["dumped", "handed", "moment", "named", "stamp"]
 
 
 def dumped(model: BaseModel | None, *, brief: bool = False) -> JsonValue:

@@ -18,7 +18,6 @@ from agent_run.executors.content.remarks import (
     Check,
     Remark,
     Severity,
-    counted,
     digest_of,
     in_order,
     quoted,
@@ -26,6 +25,7 @@ from agent_run.executors.content.remarks import (
     tally,
 )
 from agent_run.executors.content.unseen import unseen
+from agent_run.ledger.words import counted
 
 VERSION: Final = "compliance-2"
 _SURE_OF_PHRASES: Final = 0.97

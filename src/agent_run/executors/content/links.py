@@ -33,13 +33,13 @@ from agent_run.executors.content.remarks import (
     Check,
     Remark,
     Severity,
-    counted,
     digest_of,
     in_order,
     quoted,
     status_of,
 )
 from agent_run.executors.content.targets import Targets
+from agent_run.ledger.words import counted
 
 VERSION: Final = "links-3"
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")

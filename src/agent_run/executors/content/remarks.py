@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from agent_run.contract.record import NextAction, Record
+from agent_run.ledger.words import counted
 
 Severity: TypeAlias = Literal["error", "warning", "suggestion"]
 Status: TypeAlias = Literal["passed", "failed", "blocked"]
@@ -82,11 +83,6 @@ def blocked(rule: str, reason: str, *, whole: bool = True) -> Check:
     """
     remark = Remark(rule, "error", 1, 1, "", reason)
     return Check("blocked", 0.0, reason, (remark,), "", whole=whole)
-
-
-def counted(number: int, noun: str, several: str = "") -> str:
-    """Return `1 link`, `2 links`; `several` is the plural of a noun that has its own."""
-    return f"{number} {noun if number == 1 else several or noun + 's'}"
 
 
 def status_of(remarks: Iterable[Remark]) -> Status:

@@ -17,7 +17,6 @@ from agent_run.executors.content.remarks import (
     Check,
     Remark,
     Status,
-    counted,
     digest_of,
     in_order,
     quoted,
@@ -27,6 +26,7 @@ from agent_run.executors.content.remarks import (
 from agent_run.executors.content.rulebook import Refused, Rule, Rulebook
 from agent_run.executors.content.scopes import Unit, units
 from agent_run.executors.content.unseen import unseen
+from agent_run.ledger.words import counted
 
 VERSION: Final = "tone-2"
 MOST_HITS: Final = 1_000

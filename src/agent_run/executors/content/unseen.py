@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent_run.executors.content.drafts import Draft
-from agent_run.executors.content.remarks import Remark, Severity, counted
+from agent_run.executors.content.remarks import Remark, Severity
+from agent_run.ledger.words import counted
 
 _RIGHT_TO_LEFT: Final = frozenset({"R", "AL"})
 _TURNING: Final = frozenset("\u202a\u202b\u202c\u202d\u202e")
