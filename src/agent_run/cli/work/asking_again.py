@@ -12,11 +12,9 @@ from agent_run.cli.work.door import opened
 from agent_run.cli.work.listening import completed
 from agent_run.cli.work.scores import SCORE_HEAD, bar, score_cells, score_json
 from agent_run.contract.base import RunId
-from agent_run.errors import UnknownRun
 from agent_run.evals.asking_again import Again, ask_again, by_field, reask_scores
 from agent_run.evals.limits import missed, read_limits, refuse_unknown
 from agent_run.evals.recorded import Recorded, recorded_calls
-from agent_run.ledger.pages import Page
 from agent_run.ledger.words import counted
 from agent_run.wiring.interviewing import Wanted, interview, limited_to
 
@@ -41,7 +39,7 @@ def put_to(speech: Speech, run_id: RunId, model: str, **wish: Unpack[Wish]) -> i
     limits = read_limits(wish["least"], wish["most"])
     refuse_unknown(limits, reask_scores(()))
     with opened(speech) as door:
-        recorded = _recorded(door.desk.pages(run_id), run_id)
+        recorded = recorded_calls(door.pages(run_id))
         wanted = Wanted(
             model=model,
             budget=limited_to(wish["max_tokens"], wish["max_cost_usd"]),
@@ -58,13 +56,6 @@ def put_to(speech: Speech, run_id: RunId, model: str, **wish: Unpack[Wish]) -> i
     if any(one.refused for one in again):
         return Exit.OVER_BUDGET
     return Exit.FAILED if problems else Exit.DONE
-
-
-def _recorded(pages: Sequence[Page], run_id: RunId) -> Recorded:
-    if not pages:
-        msg = f"no run {run_id!r} in this ledger"
-        raise UnknownRun(msg)
-    return recorded_calls(pages)
 
 
 def _keep(wanted: str | None, state: Path, run_id: RunId, model: str) -> Path:

@@ -15,6 +15,7 @@ from agent_run.desk import Desk
 from agent_run.errors import UnknownRun
 from agent_run.ledger.commands import Command
 from agent_run.ledger.fold import EMPTY, evolve
+from agent_run.ledger.pages import Page
 from agent_run.ledger.rules import decide
 from agent_run.ledger.state import RunState
 from agent_run.wiring.opening import open_desk, wall_clock
@@ -42,6 +43,18 @@ class Door:
                 state = evolve(state, event)
         self.speech.tell("a dry run: nothing was written")
         return state
+
+    def pages(self, run_id: RunId) -> list[Page]:
+        """Return the pages of a run.
+
+        Raises:
+            UnknownRun: There is no such run.
+        """
+        pages = self.desk.pages(run_id)
+        if not pages:
+            msg = f"no run {run_id!r} in this ledger"
+            raise UnknownRun(msg)
+        return pages
 
     def run_or_empty(self, run_id: RunId) -> RunState:
         """Return the run as it stands; a run that is not there is empty."""

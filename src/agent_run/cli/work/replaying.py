@@ -17,7 +17,6 @@ from agent_run.cli.work.scores import bar
 from agent_run.contract.base import RunId
 from agent_run.contract.manifest import Check
 from agent_run.engine.rehearing import Rehearing
-from agent_run.errors import UnknownRun
 from agent_run.evals.replay import Exhibit, Hearing, NoFiles, Replayed, exhibits
 from agent_run.evals.replay import replay as judged_again
 from agent_run.gates.cache import NoCache
@@ -82,11 +81,7 @@ def _refuse(wish: Wishes, names: Mapping[str, str], why: str) -> None:
 
 def _judged(speech: Speech, run_id: RunId, wish: Wishes) -> int:
     with opened(speech) as door:
-        pages = door.desk.pages(run_id)
-        if not pages:
-            msg = f"no run {run_id!r} in this ledger"
-            raise UnknownRun(msg)
-        found = [_stricter(one, wish) for one in exhibits(pages)]
+        found = [_stricter(one, wish) for one in exhibits(door.pages(run_id))]
         hearing = _hearing(door, found, wish)
         progress = partial(_progress, speech)
         again = completed(lambda: judged_again(hearing, found, progress), speech)
